@@ -1,4 +1,5 @@
-//! The return value of a call: success, or an error code by the right error handler (MPI-4.1 §9.3).
+//! The return value of a call: success, or an error code by the appropriate error handler (MPI-4.1
+//! §9.3).
 
 use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
@@ -8,8 +9,8 @@ use crate::window::synchronise::{self, Asserts};
 use crate::window::{Carrier, LocalWindow, Window, label, report};
 use core::ffi::{c_char, c_int};
 
-/// Carries out a call on a window: `ours` if this library carries the window, `theirs` with the
-/// window of the MPI underneath if it is delegated.
+/// Executes a call on a window: `ours` if libfompi implements the window, `theirs` with the host
+/// MPI's window if it is delegated.
 #[inline]
 pub fn on_window(
     call: &'static str,
@@ -41,7 +42,7 @@ pub fn on_window(
     }
 }
 
-/// Carries out a call that this library serves on all its windows, delegated ones included.
+/// Executes a call that libfompi implements for all its windows, including delegated ones.
 pub fn on_any_window(
     call: &'static str,
     host: &'static Host,
@@ -65,7 +66,7 @@ pub fn is_null(host: &Host, win: usize) -> bool {
     win == host.constants.win_null || win == 0
 }
 
-/// Checks that a call has a place for its answer.
+/// Checks that an output argument is not null.
 pub fn place_for<T>(answer: *const T) -> Result<()> {
     if answer.is_null() {
         return Err(Error::Wrong(Class::Arg, "null pointer for an output argument"));
@@ -73,22 +74,22 @@ pub fn place_for<T>(answer: *const T) -> Result<()> {
     Ok(())
 }
 
-/// Returns the code of an error, in the numbers of the ABI. The code is the class, except for
-/// errors that have no class in the standard and that a program may want to act on.
+/// Returns the code of an error in the ABI's numbering. The code is the class, except for errors
+/// that have no class in the standard and to which a program may want to react.
 pub fn code(host: &Host, error: &Error) -> c_int {
     let class = host.constants.class(error.class());
     match error {
         Error::Host(code) => *code,
         Error::Died { .. } | Error::Lost { .. } | Error::Unanswered { .. } => {
-            reason::GONE.code(host, class)
+            reason::PROCESS_LOST.code(host, class)
         }
-        Error::Differs { .. } => reason::UNLIKE.code(host, class),
+        Error::Differs { .. } => reason::SETTINGS_DIFFER.code(host, class),
         _ => class,
     }
 }
 
-/// Returns the code of an error with which the request of a call ends, and keeps its reason for the
-/// call that completes the request.
+/// Returns the code with which a request fails, and keeps its reason for the call that completes
+/// the request.
 pub fn code_of_request(host: &Host, call: &'static str, error: &Error) -> c_int {
     let code = code(host, error);
     reason::keep(code, call, error);
@@ -123,8 +124,8 @@ pub fn raise_on_comm(call: &'static str, host: &Host, comm: MPI_Comm, error: Err
     code
 }
 
-/// Writes a line about an error and ends the job, if the communicator's error handler is fatal: the
-/// handler itself would name a function that the program has not called.
+/// Writes a line about an error and aborts the job if the communicator's error handler is fatal:
+/// the handler itself would name a function that the program has not called.
 fn end_if_fatal(host: &Host, comm: Handle, code: c_int, line: impl FnOnce() -> String) {
     if is_fatal(host, comm) {
         report::say_fatal(&line());
@@ -139,7 +140,7 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
     raise_on_comm(call, host, host.constants.comm_null, error)
 }
 
-/// Raises the error of a call on a handle that is no window. Returns the code.
+/// Raises the error of a call on an invalid window handle. Returns the code.
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
@@ -148,13 +149,13 @@ fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
 }
 
 /// Returns the communicator whose error handler is called for errors that belong to no object:
-/// MPI_COMM_SELF since MPI-4.0 (§9.3), MPI_COMM_WORLD before. Programs have set the handler that
-/// their MPI calls: MPICH calls that of MPI_COMM_SELF since it has MPI-4.1 (its version 4.2), and
+/// MPI_COMM_SELF since MPI-4.0 (§9.3), MPI_COMM_WORLD in earlier versions. Programs rely on the
+/// handler that their MPI calls: MPICH calls that of MPI_COMM_SELF from version 4.2 (MPI-4.1) on;
 /// Intel MPI does not.
 fn default_comm(host: &Host) -> Handle {
     let (mut version, mut minor) = (0, 0);
     if let Some(get_version) = host.call.get_version {
-        // SAFETY: out parameters of ours.
+        // SAFETY: local out parameters.
         unsafe { get_version(&mut version, &mut minor) };
     }
     if (version, minor) >= (4, 1) && !host.is_intel {
@@ -166,10 +167,10 @@ fn default_comm(host: &Host) -> Handle {
 
 fn is_fatal(host: &Host, comm: Handle) -> bool {
     let mut handler: Handle = 0;
-    // SAFETY: an out parameter of ours.
+    // SAFETY: a local out parameter.
     let code = unsafe { (host.call.comm_get_errhandler)(comm, &mut handler) };
-    // The reference from this call is kept: some MPIs make it an error to free a predefined
-    // handler. Few references are lost, because the process ends or the program handles few such
+    // The reference from this call is not released: on some MPIs, freeing a predefined handler is
+    // an error. Few references leak, because the process ends or the program handles few such
     // errors.
     code != 0 || host.handle(handler) == host.constants.errors_are_fatal
 }
@@ -186,7 +187,7 @@ fn host_text(host: &Host, code: c_int) -> Option<String> {
     let mut length = 0;
     // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of every ABI.
     unsafe { (host.call.error_string)(code, buffer.as_mut_ptr(), &mut length) };
-    // C's `char` has a sign on some processors.
+    // C's `char` is signed on some processors.
     let byte = |char: &c_char| u8::from_ne_bytes(char.to_ne_bytes());
     let bytes = buffer.iter().map(byte).take_while(|byte| *byte != 0).collect();
     String::from_utf8(bytes).ok()

@@ -1,7 +1,7 @@
-//! The entries with which the C++ bindings of MPICH and of Open MPI 4 declare that a callback of a
-//! window is a function of C++. The bindings bypass C here, and would make or change objects that
-//! this library does not know. The standard removed the bindings with MPI-3.0; programs still have
-//! them.
+//! Entries by which the C++ bindings of MPICH and of Open MPI 4 declare that a callback of a window
+//! is a C++ function. The bindings bypass the C interface here, and would create or change objects
+//! that libfompi does not know. MPI-3.0 removed the bindings from the standard, but programs still
+//! use them.
 
 use super::errhandler::{self, Function};
 use super::{MPI_Errhandler, keyvals};
@@ -12,34 +12,34 @@ use crate::window::attributes::{Calling, Delete};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 
-/// MPICH: declares that an error handler of any kind of object is a function of C++, and which
-/// function calls it. Noted here if the handler is one of windows, and always passed on to the MPI
-/// underneath, because handlers of communicators are called in this way, too. Raises no error.
+/// MPICH: declares that an error handler of any kind of object is a C++ function, and which
+/// function calls it. Recorded if the handler is for windows; always passed on to the host MPI,
+/// because handlers of communicators are declared in this way, too. Raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Errhandler_set_cxx(
     handler: MPI_Errhandler,
     caller: *mut c_void,
 ) {
-    pass_aside!(MPII_Errhandler_set_cxx(handler: MPI_Errhandler, caller: *mut c_void));
+    pass_through!(MPII_Errhandler_set_cxx(handler: MPI_Errhandler, caller: *mut c_void));
     type Inner = unsafe extern "C-unwind" fn(usize, *mut c_void);
     let host = Host::get();
-    errhandler::is_called_by(host.handle(handler), caller.addr());
+    errhandler::set_caller(host.handle(handler), caller.addr());
     // SAFETY: the function of that name has this type.
     let inner: Option<Inner> = unsafe { host.extra(c"MPII_Errhandler_set_cxx") };
     if let Some(inner) = inner {
-        // SAFETY: the caller's arguments: handlers of communicators are called by it, too.
+        // SAFETY: the caller's arguments, passed on unchanged.
         unsafe { inner(host.handle(handler), caller) };
     }
 }
 
-/// Open MPI: makes an error handler of windows for C++. Open MPI's own function makes it; this
-/// library notes the function and its caller, because it must be called with our window handle.
-/// Returns 0 if the bindings are not loaded.
+/// Open MPI: creates an error handler of windows for C++. Open MPI's own function creates it;
+/// libfompi records the function and its caller, because it must be called with libfompi's window
+/// handle. Returns 0 if the bindings are not loaded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_cxx_errhandler_create_win(
     function: *mut c_void,
 ) -> MPI_Errhandler {
-    pass_aside!(ompi_cxx_errhandler_create_win(function: *mut c_void) -> MPI_Errhandler);
+    pass_through!(ompi_cxx_errhandler_create_win(function: *mut c_void) -> MPI_Errhandler);
     type Inner = unsafe extern "C-unwind" fn(*mut c_void) -> MPI_Errhandler;
     let inner = dl::next_symbol(c"ompi_cxx_errhandler_create_win");
     let caller = dl::global_symbol(c"ompi_mpi_cxx_win_errhandler_invoke");
@@ -51,13 +51,13 @@ pub unsafe extern "C-unwind" fn ompi_cxx_errhandler_create_win(
     // SAFETY: the caller's argument.
     let handler = unsafe { inner(function) };
     let made = Function::OpenMpiCxx { caller, function: function.addr() };
-    errhandler::note(handler, made);
+    errhandler::record(handler, made);
     handler
 }
 
-/// Open MPI: makes a keyval of windows for C++, as MPI_Win_create_keyval does. The callbacks are
-/// functions of the bindings and are called as functions of C. Passed on with FOMPI_DISABLE.
-/// Errors: those of MPI_Win_create_keyval.
+/// Open MPI: creates a keyval of windows for C++, like MPI_Win_create_keyval. The callbacks are
+/// functions of the bindings and are called as C functions. Passed on with FOMPI_DISABLE. Errors:
+/// those of MPI_Win_create_keyval.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_cxx_attr_create_keyval_win(
     copy: *mut c_void,
@@ -67,7 +67,7 @@ pub unsafe extern "C-unwind" fn ompi_cxx_attr_create_keyval_win(
     flags: c_int,
     state: *mut c_void,
 ) -> c_int {
-    pass_aside!(ompi_cxx_attr_create_keyval_win(
+    pass_through!(ompi_cxx_attr_create_keyval_win(
         copy: *mut c_void, delete: *mut c_void, keyval: *mut c_int, extra: *mut c_void,
         flags: c_int, state: *mut c_void
     ) -> c_int);

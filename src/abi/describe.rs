@@ -8,9 +8,9 @@ use crate::number::Number;
 use core::ffi::{CStr, c_char, c_int};
 
 entry! {
-    /// Names a window (MPI-4.1 §7.8). This library keeps the name, for delegated windows too, cut
-    /// at MPI_MAX_OBJECT_NAME of the ABI, as a copy into a fixed buffer must be. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
+    /// Sets the name of a window (MPI-4.1 §7.8). libfompi stores the name, also for delegated
+    /// windows, truncated to MPI_MAX_OBJECT_NAME of the ABI. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a
+    /// null pointer.
     MPI_Win_set_name PMPI_Win_set_name (win: MPI_Win, name: *const c_char) {
         let host = Host::get();
         on_any_window("MPI_Win_set_name", host, win, |window| {
@@ -24,19 +24,20 @@ entry! {
             *window.name.lock() = bytes[..length].to_vec();
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_set_name)(native, name) }
         })
     }
 
-    /// Returns the name of a window and its length (MPI-4.1 §7.8). The MPI underneath returns the
-    /// name of MPI_WIN_NULL. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
+    /// Returns the name of a window and its length (MPI-4.1 §7.8). The host MPI answers for
+    /// MPI_WIN_NULL. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
     MPI_Win_get_name PMPI_Win_get_name (
         win: MPI_Win, name: *mut c_char, length: *mut c_int,
     ) {
         let host = Host::get();
         if is_null(host, win) {
-            // SAFETY: the caller's arguments: the null handle has a name where the MPI knows one.
+            // SAFETY: the caller's arguments; the host MPI accepts its null handle or reports an
+            // error.
             return unsafe { (host.call.win_get_name)(host.constants.win_null, name, length) };
         }
         on_any_window("MPI_Win_get_name", host, win, |window| {
@@ -45,20 +46,20 @@ entry! {
             let bytes = window.name.lock();
             // SAFETY: the caller's buffer has MPI_MAX_OBJECT_NAME characters; the name is shorter.
             unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), bytes.len()) };
-            // SAFETY: likewise, with the final zero.
+            // SAFETY: the buffer also has space for the final zero.
             unsafe { name.add(bytes.len()).write(0) };
             // SAFETY: the caller's pointer.
             unsafe { length.write(bytes.len().to_i32()) };
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_get_name)(native, name, length) }
         })
     }
 
-    /// Returns the group of a window (MPI-4.1 §12.2.6): a group of the MPI underneath, made from
-    /// the window's own communicator, for the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for
-    /// a null pointer, or those of the MPI underneath.
+    /// Returns the group of a window (MPI-4.1 §12.2.6): a group of the host MPI, created from the
+    /// window's own communicator; the caller frees it. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null
+    /// pointer, or those of the host MPI.
     MPI_Win_get_group PMPI_Win_get_group (win: MPI_Win, group: *mut MPI_Group) {
         let host = Host::get();
         on_window("MPI_Win_get_group", host, win, |_, node| {
@@ -68,32 +69,32 @@ entry! {
             unsafe { host.store(group, copy.0) };
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_get_group)(native, group) }
         })
     }
 
-    /// Takes hints for a window (MPI-4.1 §12.2.7) and keeps those that may change after its
-    /// creation. Collective, but waits for no other rank. Errors: MPI_ERR_WIN, MPI_ERR_INFO, or
-    /// those of the MPI underneath, which owns the info object.
+    /// Sets hints of a window (MPI-4.1 §12.2.7); only those that may change after its creation have
+    /// an effect. Collective, but waits for no other rank. Errors: MPI_ERR_WIN, MPI_ERR_INFO, or
+    /// those of the host MPI, which owns the info object.
     MPI_Win_set_info PMPI_Win_set_info (win: MPI_Win, info: MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_set_info", host, win, |window, _| {
-            // No lock is held in calls of the MPI underneath. The call is collective: no other
-            // thread changes the hints meanwhile.
+            // No lock is held during calls of the host MPI. The call is collective: no other thread
+            // changes the hints meanwhile.
             let mut hints = window.info.lock().clone();
             hints.take_later(host, host.handle(info))?;
             *window.info.lock() = hints;
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_set_info)(native, host.handle(info)) }
         })
     }
 
-    /// Returns the hints that a window uses (MPI-4.1 §12.2.7), in a new info object of the MPI
-    /// underneath, for the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer, or
-    /// those of the MPI underneath.
+    /// Returns the hints that a window uses (MPI-4.1 §12.2.7), in a new info object of the host
+    /// MPI, which the caller frees. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer, or those
+    /// of the host MPI.
     MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_get_info", host, win, |window, node| {
@@ -104,7 +105,7 @@ entry! {
             unsafe { host.store(info, copy) };
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_get_info)(native, info) }
         })
     }

@@ -1,4 +1,4 @@
-//! The macros that make the two entries of one MPI function, `MPI_X` and `PMPI_X`.
+//! Macros that define the two entries of an MPI function, `MPI_X` and `PMPI_X`.
 
 /// The return type of a function: an error code unless another type is given.
 macro_rules! answer {
@@ -23,13 +23,13 @@ macro_rules! symbol {
     };
 }
 
-/// The begin of an entry that no tool can have: passes the call on if this library stands aside.
-macro_rules! pass_aside {
+/// Prologue of an entry that no tool can intercept: passes the call on in pass-through mode.
+macro_rules! pass_through {
     ($name:ident ($($argument:ident: $type:ty),*) $(-> $answer:ty)?) => {
-        if $crate::abi::aside::may_be() {
-            static PASS_ON: $crate::abi::aside::PassOn =
-                $crate::abi::aside::PassOn::new(symbol!($name));
-            if let Some(address) = PASS_ON.find() {
+        if $crate::abi::pass_through::may_apply() {
+            static NEXT: $crate::abi::pass_through::NextFunction =
+                $crate::abi::pass_through::NextFunction::new(symbol!($name));
+            if let Some(address) = NEXT.find() {
                 type Call = unsafe extern "C-unwind" fn($($type),*) $(-> $answer)?;
                 // SAFETY: a function of this name has this type, with handles in registers.
                 let call: Call = unsafe { core::mem::transmute::<usize, Call>(address) };
@@ -40,8 +40,9 @@ macro_rules! pass_aside {
     };
 }
 
-/// The begin of `MPI_X`: passes the call to the tool that comes behind, if one has `MPI_X`.
-macro_rules! hand_to_tool {
+/// Prologue of `MPI_X`: calls the function of a tool that follows in the link order, if it has
+/// `MPI_X`.
+macro_rules! call_tool {
     ($name:ident ($($argument:ident: $type:ty),*) $(-> $answer:ty)?) => {
         if $crate::abi::tool::may_be_behind() {
             static TOOL: $crate::abi::tool::ToolFunction =
@@ -57,9 +58,9 @@ macro_rules! hand_to_tool {
     };
 }
 
-/// Makes `MPI_X` and `PMPI_X` from a name, arguments and a body. Both get the body, so that neither
-/// calls the other (MPI-4.1 §15.2.1). Only `MPI_X` may belong to a tool that comes behind. If this
-/// library stands aside, both pass the call on.
+/// Defines `MPI_X` and `PMPI_X` from a name, arguments and a body. Both contain the body, so that
+/// neither calls the other (MPI-4.1 §15.2.1). Only `MPI_X` may belong to a tool that follows in the
+/// link order. In pass-through mode both pass the call on.
 macro_rules! entry {
     ($(
         $(#[$doc:meta])*
@@ -69,23 +70,23 @@ macro_rules! entry {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> answer!($($answer)?) {
-            hand_to_tool!($name ($($argument: $type),*) $(-> $answer)?);
+            call_tool!($name ($($argument: $type),*) $(-> $answer)?);
             $body
         }
 
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $profiled($($argument: $type),*) -> answer!($($answer)?) {
-            pass_aside!($profiled ($($argument: $type),*) -> answer!($($answer)?));
+            pass_through!($profiled ($($argument: $type),*) -> answer!($($answer)?));
             $body
         }
     )*};
 }
 
-/// Makes the entries of calls that must be quick. The first block tries the common case; it needs
-/// no frame and raises no error, and returns whether it carried out the call. If not, it has done
-/// nothing. It finds the window by the name `ENTRY`, so that it finds none where a tool may come
-/// behind. The last block carries out the call from the beginning.
+/// Defines the entries of calls that have a fast path. The first block is the fast path: it needs
+/// no stack frame, raises no error, and returns whether it executed the call. If not, it has had no
+/// effect. It looks up the window with the constant `ENTRY`, so that the lookup fails if a tool may
+/// follow in the link order. The last block executes the call from the beginning.
 macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*
@@ -93,20 +94,20 @@ macro_rules! quick_entry {
     )*) => {$(
         quick_function! {
             $(#[$doc])*
-            $name Mpi [hand_to_tool!($name ($($argument: $type),*))] ($($argument: $type),*)
+            $name Mpi [call_tool!($name ($($argument: $type),*))] ($($argument: $type),*)
             $quick $body
         }
 
         quick_function! {
             $(#[$doc])*
             $profiled Pmpi
-            [pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int)]
+            [pass_through!($profiled ($($argument: $type),*) -> core::ffi::c_int)]
             ($($argument: $type),*) $quick $body
         }
     )*};
 }
 
-/// One of the two entries of [`quick_entry`]. `[$begin]`: what comes ahead of the last block.
+/// One of the two entries of [`quick_entry`]. `[$begin]`: the prologue of the last block.
 macro_rules! quick_function {
     (
         $(#[$doc:meta])*

@@ -27,7 +27,7 @@ const POST: &Modes = &[NOCHECK, NOSTORE, NOPUT];
 const START: &Modes = &[NOCHECK];
 const LOCK: &Modes = &[NOCHECK];
 
-/// Passes to `work` the ranks in the window of a user's group.
+/// Calls `work` with the window ranks of a user's group.
 #[inline]
 fn with_members(
     host: &Host,
@@ -42,7 +42,7 @@ fn with_members(
     Group(group).with_ranks_in(host, node.group(), work)
 }
 
-/// Returns how a lock type and its asserts hold a target.
+/// Returns the kind of hold that a lock type and its asserts request.
 fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
     let nocheck = asserts(host, assert, LOCK)?.nocheck;
     match lock_type {
@@ -57,7 +57,8 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
     }
 }
 
-/// Returns the rank of a passive target, or `None` for MPI_PROC_NULL, where nothing is done.
+/// Returns the rank of a passive target, or `None` for MPI_PROC_NULL, for which the call has no
+/// effect.
 #[inline]
 fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>> {
     match node.target(rank) {
@@ -66,7 +67,7 @@ fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>>
     }
 }
 
-/// Does what a quick release has left to do. Returns the code of the call.
+/// Completes a fast-path release. Returns the code of the call.
 #[cold]
 #[inline(never)]
 fn finish(call: &'static str, host: &'static Host, window: &Window, rest: Released) -> c_int {
@@ -74,7 +75,7 @@ fn finish(call: &'static str, host: &'static Host, window: &Window, rest: Releas
     finished.map_or_else(|error| raise(call, host, window, error), |()| 0)
 }
 
-/// Whether a lock of this type without asserts holds a target in this way.
+/// Whether a lock of this type without asserts results in this hold.
 #[inline(always)]
 fn is_of_type(host: &Host, lock_type: c_int, hold: Hold) -> bool {
     match hold {
@@ -84,7 +85,8 @@ fn is_of_type(host: &Host, lock_type: c_int, hold: Hold) -> bool {
     }
 }
 
-/// Does what a quick MPI_Win_lock without asserts has left to do, or all if that is not enough.
+/// Completes a fast-path MPI_Win_lock without asserts, or executes the whole call if that is not
+/// enough.
 #[inline(never)]
 unsafe fn lock_rest(
     lock_type: c_int,
@@ -101,8 +103,8 @@ unsafe fn lock_rest(
     unsafe { in_full(lock_type, rank, 0, win) }
 }
 
-/// Does what a quick MPI_Win_unlock has left to do. Returns the code of the call, or `None` if
-/// nothing was done.
+/// Completes a fast-path MPI_Win_unlock. Returns the code of the call, or `None` if nothing was
+/// done.
 #[inline(always)]
 fn end_unlock(window: QuickWindow, target: Rank, unlocked: QuickUnlock) -> Option<c_int> {
     let (host, window) = (window.part().host(), window.whole());
@@ -114,7 +116,7 @@ fn end_unlock(window: QuickWindow, target: Rank, unlocked: QuickUnlock) -> Optio
     }
 }
 
-/// Ends a quick MPI_Win_unlock that has two words to release.
+/// Ends a fast-path MPI_Win_unlock that has two words to release.
 #[inline(never)]
 fn release_both(host: &'static Host, window: &Window, target: Rank, spare: Spare) -> c_int {
     let of = |node| quick_locks::release_both(node, target, spare);
@@ -123,23 +125,24 @@ fn release_both(host: &'static Host, window: &Window, target: Rank, spare: Spare
 }
 
 entry! {
-    /// Ends the epoch before and begins the next one (MPI-4.1 §12.5.1): completes all operations of
-    /// this rank, then runs a dissemination barrier on the control words of the window, within each
-    /// node and between their leaders. Waits for all ranks. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT,
-    /// MPI_ERR_RMA_SYNC within another kind of epoch, MPI_ERR_OTHER if a rank has died.
+    /// Ends the preceding epoch and begins the next one (MPI-4.1 §12.5.1): completes all operations
+    /// of this rank, then runs a dissemination barrier on the control words of the window, within
+    /// each node and between their leaders. Waits for all ranks. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another kind of epoch, MPI_ERR_OTHER if a rank has
+    /// died.
     MPI_Win_fence PMPI_Win_fence (assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_fence", host, win, |window, node| {
             synchronise::fence(window, node, asserts(host, assert, FENCE)?)
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_fence)(assert, native) }
         })
     }
 
     /// Exposes this rank's memory to the ranks of a group (MPI-4.1 §12.5.2). Local: sets a bit in a
-    /// control word of each origin on one node; over several nodes stores the list of origins and
-    /// counts up a word of each. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_GROUP,
+    /// control word of each origin on one node; over several nodes, stores the list of origins and
+    /// increments a word of each. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_GROUP,
     /// MPI_ERR_RMA_SYNC within an exposure epoch or a fence epoch.
     MPI_Win_post PMPI_Win_post (group: MPI_Group, assert: c_int, win: MPI_Win) {
         let host = Host::get();
@@ -147,7 +150,7 @@ entry! {
             asserts(host, assert, POST)?;
             with_members(host, node, group, |ranks| synchronise::post(window, node, ranks))
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_post)(host.handle(group), assert, native) }
         })
     }
@@ -162,38 +165,38 @@ entry! {
             asserts(host, assert, START)?;
             with_members(host, node, group, |ranks| synchronise::start(window, node, ranks))
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_start)(host.handle(group), assert, native) }
         })
     }
 
     /// Ends the access epoch of MPI_Win_start (MPI-4.1 §12.5.2): completes its operations, then
-    /// counts up a control word of each target, behind the data on the same road. Does not wait for
-    /// MPI_Win_wait. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_start, MPI_ERR_OTHER if
-    /// a target is lost.
+    /// increments a control word of each target, ordered after the data on the same transport. Does
+    /// not wait for MPI_Win_wait. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_start,
+    /// MPI_ERR_OTHER if a target is lost.
     MPI_Win_complete PMPI_Win_complete (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_complete", host, win, synchronise::complete, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
+            // SAFETY: the caller's window, by the host MPI's own handle.
             unsafe { (host.call.win_complete)(native) }
         })
     }
 
     /// Ends the exposure epoch of MPI_Win_post (MPI-4.1 §12.5.2): waits on a control word of this
-    /// rank until all origins have completed. Their data are in this rank's memory then. Errors:
+    /// rank until all origins have completed. Their data are then in this rank's memory. Errors:
     /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post, MPI_ERR_OTHER if a rank has died.
     MPI_Win_wait PMPI_Win_wait (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_wait", host, win, synchronise::wait, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
+            // SAFETY: the caller's window, by the host MPI's own handle.
             unsafe { (host.call.win_wait)(native) }
         })
     }
 
     /// Returns whether all origins of the exposure epoch have completed, and ends the epoch if so
-    /// (MPI-4.1 §12.5.2). Local: reads a control word of this rank; lets the MPI underneath make
-    /// progress if the answer is no. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post,
-    /// MPI_ERR_ARG for a null pointer, MPI_ERR_OTHER if a rank has died.
+    /// (MPI-4.1 §12.5.2). Local: reads a control word of this rank; lets the host MPI make progress
+    /// if they have not. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post, MPI_ERR_ARG
+    /// for a null pointer, MPI_ERR_OTHER if a rank has died.
     MPI_Win_test PMPI_Win_test (win: MPI_Win, flag: *mut c_int) {
         let host = Host::get();
         on_window("MPI_Win_test", host, win, |window, node| {
@@ -203,19 +206,19 @@ entry! {
             unsafe { flag.write(c_int::from(done)) };
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_test)(native, flag) }
         })
     }
 }
 
 quick_entry! {
-    /// Locks one target, shared or exclusively (MPI-4.1 §12.5.3). Takes group locks by atomic
+    /// Locks one target, shared or exclusively (MPI-4.1 §12.5.3). Acquires group locks by atomic
     /// operations on control words: that of the target, and for an exclusive lock also an intent on
-    /// the global word at rank 0, unless an intent stands there. Waits while others hold them in
-    /// another mode. The quick path takes locks that are free on one node. Errors: MPI_ERR_WIN,
-    /// MPI_ERR_RANK, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER if a rank
-    /// has died.
+    /// the global word at rank 0, unless a standing intent is there. Waits while other ranks hold
+    /// them in a conflicting mode. The fast path acquires free locks on one node. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER
+    /// if a rank has died.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
         if assert != 0 {
@@ -243,14 +246,14 @@ quick_entry! {
                 None => Ok(()),
             }
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_lock)(lock_type, rank, assert, native) }
         })
     }
 
     /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
-    /// releases the lock by one atomic operation on each word that MPI_Win_lock took. The quick
-    /// path is for one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
+    /// releases the lock by one atomic operation on each word that MPI_Win_lock acquired. The fast
+    /// path serves one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
     /// not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
@@ -272,16 +275,16 @@ quick_entry! {
                 None => Ok(()),
             }
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_unlock)(rank, native) }
         })
     }
 
-    /// Locks all targets, shared (MPI-4.1 §12.5.3): takes the group lock on the global word at rank
-    /// 0, by one atomic operation, after it has ended the standing intent if there is one. Waits
-    /// while others hold exclusive locks. With MPI_MODE_NOCHECK it takes no lock. The quick path
-    /// takes the lock if it is free, on one node. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT,
-    /// MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if a rank has died.
+    /// Locks all targets, shared (MPI-4.1 §12.5.3): acquires the group lock on the global word at
+    /// rank 0 by one atomic operation, after it has ended the standing intent, if any. Waits while
+    /// other ranks hold exclusive locks. With MPI_MODE_NOCHECK it acquires no lock. The fast path
+    /// acquires a free lock on one node. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC
+    /// within another access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
         let window = registry::quick(win, ENTRY).filter(|window| assert == 0 && !window.is_due());
         window.is_some_and(|window| quick_locks::lock_all_quick(window.whole(), window.node()))
@@ -290,13 +293,13 @@ quick_entry! {
         on_window("MPI_Win_lock_all", host, win, |window, node| {
             synchronise::lock_all(window, node, asserts(host, assert, LOCK)?)
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_lock_all)(assert, native) }
         })
     }
 
     /// Ends the epoch of MPI_Win_lock_all (MPI-4.1 §12.5.3): completes all operations at their
-    /// targets, then releases the lock, also if a target is lost. Errors: MPI_ERR_WIN,
+    /// targets, then releases the lock, even if a target is lost. Errors: MPI_ERR_WIN,
     /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
     MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
         match registry::quick(win, ENTRY) {
@@ -313,16 +316,15 @@ quick_entry! {
     } {
         let host = Host::get();
         on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
+            // SAFETY: the caller's window, by the host MPI's own handle.
             unsafe { (host.call.win_unlock_all)(native) }
         })
     }
 
     /// Completes all operations on one target, at the target (MPI-4.1 §12.5.4): a full fence for
-    /// load, store and process_vm, a system call for small puts by process_vm that wait, and on the
-    /// RDMA device a wait until all requests are done.
-    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked,
-    /// MPI_ERR_OTHER if the target is lost.
+    /// load, store and process_vm, a system call for pending small puts by process_vm, and on the
+    /// RDMA device a wait until all requests are complete. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
+    /// MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
         let window = registry::quick(win, ENTRY);
         let target = Rank(rank.cast_unsigned());
@@ -335,15 +337,16 @@ quick_entry! {
                 None => Ok(()),
             }
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_flush)(rank, native) }
         })
     }
 
-    /// Completes all operations on one target at the origin, so that its buffers may be used again
-    /// (MPI-4.1 §12.5.4). On one node they always may; on the RDMA device this waits until it has
-    /// read and written them. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
-    /// not locked, MPI_ERR_OTHER if the target is lost.
+    /// Completes all operations on one target at the origin, so that their buffers may be reused
+    /// (MPI-4.1 §12.5.4). On one node the buffers are reusable when the operation returns; on the
+    /// RDMA device the call waits until the device has read and written them. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is
+    /// lost.
     MPI_Win_flush_local PMPI_Win_flush_local (rank: c_int, win: MPI_Win) {
         let window = registry::quick(win, ENTRY);
         let target = Rank(rank.cast_unsigned());
@@ -356,25 +359,25 @@ quick_entry! {
                 None => Ok(()),
             }
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_flush_local)(rank, native) }
         })
     }
 
     /// Completes all operations of this rank at their targets (MPI-4.1 §12.5.4): a full fence
-    /// within the node, and a wait for the RDMA device where requests are under way. Errors:
+    /// within the node, and a wait for the RDMA device if requests are pending. Errors:
     /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC if no target is locked, MPI_ERR_OTHER if a target is lost.
     MPI_Win_flush_all PMPI_Win_flush_all (win: MPI_Win) {
         registry::quick(win, ENTRY).is_some_and(synchronise::flush_all_quick)
     } {
         let host = Host::get();
         on_window("MPI_Win_flush_all", host, win, synchronise::flush_all, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
+            // SAFETY: the caller's window, by the host MPI's own handle.
             unsafe { (host.call.win_flush_all)(native) }
         })
     }
 
-    /// Completes all operations of this rank at the origin, so that their buffers may be used again
+    /// Completes all operations of this rank at the origin, so that their buffers may be reused
     /// (MPI-4.1 §12.5.4). Waits only for the RDMA device. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
     /// no target is locked, MPI_ERR_OTHER if a target is lost.
     MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
@@ -382,13 +385,13 @@ quick_entry! {
     } {
         let host = Host::get();
         on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
+            // SAFETY: the caller's window, by the host MPI's own handle.
             unsafe { (host.call.win_flush_local_all)(native) }
         })
     }
 
-    /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. Private and public
-    /// copy of a window are the same here (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
+    /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. The private and
+    /// public copies of a window are identical (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
     /// MPI_ERR_WIN.
     MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
         registry::quick(win, ENTRY).is_some_and(synchronise::sync_quick)
@@ -398,7 +401,7 @@ quick_entry! {
             synchronise::sync(node);
             Ok(())
         }, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
+            // SAFETY: the caller's window, by the host MPI's own handle.
             unsafe { (host.call.win_sync)(native) }
         })
     }

@@ -1,10 +1,11 @@
 //! Error handlers of windows (MPI-4.1 §9.3.2); the calls on them are in `errhandler_calls`. A
-//! handler is an object of the MPI underneath, which frees and converts it. Its function is noted
-//! here, because it has to be called with our window handle. That handle is one integer in C and in
-//! Fortran, in memory that is large enough for either, so one way of calling serves both languages.
+//! handler is an object of the host MPI, which frees and converts it. libfompi records its
+//! function, because it must be called with libfompi's window handle. That handle is one integer in
+//! C and in Fortran, in memory that is large enough for either, so one calling sequence serves both
+//! languages.
 //!
 //! `MPI_Errhandler_free` only releases the user's reference: a handler stays valid while a window
-//! has it, and `MPI_Win_get_errhandler` returns a new reference to it.
+//! uses it, and `MPI_Win_get_errhandler` returns a new reference to it.
 
 use crate::error::{Class, Error};
 use crate::mpi::host::Abi;
@@ -19,57 +20,59 @@ use core::ptr;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// The user's function: window handle, error code, and what an MPI may add (MPI-4.1 §9.3.2).
+/// The user's function: window handle, error code, and further arguments that an MPI may add
+/// (MPI-4.1 §9.3.2).
 type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 
 /// The function of MPICH 5's extension: window handle, error code, the state given at creation.
 type Extended = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void);
 
-/// The function of that extension that destroys the state.
+/// The extension's destructor of the state.
 type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// The caller of functions of C++ in MPICH's bindings: kind of object, handle, error code,
+/// The function of MPICH's bindings that calls C++ functions: kind of object, handle, error code,
 /// function.
 type MpichCxx = unsafe extern "C-unwind" fn(c_int, *mut c_int, *mut c_int, usize);
 
-/// MPICH's number of that kind for windows.
+/// MPICH's number of the object kind "window".
 const MPICH_CXX_WIN: c_int = 2;
 
-/// The caller of functions of C++ in Open MPI's bindings: handle, error code, message, function.
+/// The function of Open MPI's bindings that calls C++ functions: handle, error code, message,
+/// function.
 type OpenMpiCxx = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, *const c_char, usize);
 
 /// The function behind a handler.
 #[derive(Clone, Copy)]
 pub(super) enum Function {
-    /// of C or Fortran
+    /// in C or Fortran
     Standard(usize),
     /// MPICH 5's extension: the function, its state
     Extended(usize, usize),
-    /// of C++, called by a function of MPICH's bindings
+    /// in C++, called by a function of MPICH's bindings
     MpichCxx { caller: usize, function: usize },
-    /// of C++, called by a function of Open MPI's bindings
+    /// in C++, called by a function of Open MPI's bindings
     OpenMpiCxx { caller: usize, function: usize },
 }
 
-/// A handler that the user made.
+/// A handler that the user created.
 struct UserHandler {
     function: Function,
-    /// a function that destroys the state of the function, and that state
+    /// the destructor of the function's state, and that state
     destructor: Option<(usize, usize)>,
     /// the user's own reference and those of windows
     references: u32,
 }
 
-/// The handlers that users made, by handle.
+/// The handlers that the user created, by handle.
 static MADE: Mutex<BTreeMap<Handle, UserHandler>> = Mutex::new(BTreeMap::new());
 
-/// Takes one more reference to a handler. Returns false if the user never made it.
+/// Adds a reference to a handler. Returns false if the user did not create it.
 pub(super) fn keep(handler: Handle) -> bool {
     let mut made = MADE.lock();
     made.get_mut(&handler).map(|entry| entry.references += 1).is_some()
 }
 
-/// Releases a reference; the last one frees the object of the MPI underneath.
+/// Releases a reference; the last one frees the object of the host MPI.
 pub(super) fn release(host: &Host, handler: Handle) -> Option<c_int> {
     let mut made = MADE.lock();
     let entry = made.get_mut(&handler)?;
@@ -79,13 +82,14 @@ pub(super) fn release(host: &Host, handler: Handle) -> Option<c_int> {
     }
     let destructor = entry.destructor;
     made.remove(&handler);
-    // No lock is held in a call of the MPI underneath: a callback may come here on another thread.
+    // No lock is held in a call of the host MPI: a callback may call this function on another
+    // thread.
     drop(made);
     let mut handler = handler;
     // SAFETY: the last reference to an object that `create` made.
     let code = unsafe { (host.call.errhandler_free)(&mut handler) };
     if let Some((destructor, extra)) = destructor {
-        // SAFETY: the user gave it to MPIX_Win_create_errhandler_x as one of this type.
+        // SAFETY: the user passed it to MPIX_Win_create_errhandler_x as a function of this type.
         let destructor: Destructor = unsafe { transmute(destructor) };
         // SAFETY: the state that belongs to the function, which is not used again.
         unsafe { destructor(extra as *mut c_void) };
@@ -98,18 +102,22 @@ pub(super) fn forget(host: &Host, handler: Handle) {
     release(host, handler);
 }
 
-/// Notes the function behind a handler that was just made.
-pub(super) fn note(handler: Handle, function: Function) {
-    note_with(handler, function, None);
+/// Records the function of a handler that was just created.
+pub(super) fn record(handler: Handle, function: Function) {
+    record_with_destructor(handler, function, None);
 }
 
-/// Notes also the function that destroys its state, where the MPI underneath does not know it.
-pub(super) fn note_with(handler: Handle, function: Function, destructor: Option<(usize, usize)>) {
+/// Also records the destructor of its state, if the host MPI does not know it.
+pub(super) fn record_with_destructor(
+    handler: Handle,
+    function: Function,
+    destructor: Option<(usize, usize)>,
+) {
     MADE.lock().insert(handler, UserHandler { function, destructor, references: 1 });
 }
 
-/// Notes the function of MPICH's bindings that calls the function behind a handler, which is C++.
-pub(super) fn is_called_by(handler: Handle, caller: usize) {
+/// Records the function of MPICH's bindings that calls the handler's C++ function.
+pub(super) fn set_caller(handler: Handle, caller: usize) {
     if let Some(made) = MADE.lock().get_mut(&handler)
         && let Function::Standard(function) = made.function
     {
@@ -145,19 +153,21 @@ unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
     let mut win = window.handle.to_usize();
     match function {
         Function::Standard(function) => {
-            // SAFETY: the user gave it to MPI_Win_create_errhandler as a function of this type.
+            // SAFETY: the user passed it to MPI_Win_create_errhandler as a function of this type.
             let function: Handler = unsafe { transmute(function) };
-            // SAFETY: pointers to a handle and to a code, as the type wants.
+            // SAFETY: pointers to a handle and to a code, as the type requires.
             unsafe { function(&mut win, &mut error) };
         }
         Function::Extended(function, extra) => {
-            // SAFETY: the user gave it to MPIX_Win_create_errhandler_x as one of this type.
+            // SAFETY: the user passed it to MPIX_Win_create_errhandler_x as a function of this
+            // type.
             let function: Extended = unsafe { transmute(function) };
             // SAFETY: a handle, a code, and the state that belongs to the function.
             unsafe { function(win, error, extra as *mut c_void) };
         }
         Function::MpichCxx { caller, function } => {
-            // SAFETY: MPICH's bindings gave it to MPII_Errhandler_set_cxx as one of this type.
+            // SAFETY: MPICH's bindings passed it to MPII_Errhandler_set_cxx as a function of this
+            // type.
             let caller: MpichCxx = unsafe { transmute(caller) };
             // SAFETY: pointers to a handle and to a code, and the user's function.
             unsafe { caller(MPICH_CXX_WIN, (&raw mut win).cast(), &mut error, function) };
@@ -165,7 +175,7 @@ unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
             error = 0;
         }
         Function::OpenMpiCxx { caller, function } => {
-            // SAFETY: the function of Open MPI's bindings that is looked up has this type.
+            // SAFETY: the function of Open MPI's bindings that is looked up here has this type.
             let caller: OpenMpiCxx = unsafe { transmute(caller) };
             // SAFETY: pointers to a handle and to a code, no message, the user's function.
             unsafe { caller(&mut win, &mut error, ptr::null(), function) };
@@ -174,26 +184,27 @@ unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
     error
 }
 
-/// Returns MPI::ERRORS_THROW_EXCEPTIONS of MPICH's C++, which throws after the call has returned.
+/// Returns MPI::ERRORS_THROW_EXCEPTIONS of MPICH's C++, which throws after the call returns.
 fn throwing_of_mpich(host: &Host) -> Option<Handle> {
     (host.abi == Abi::Mpich).then_some(0x5400_0002)
 }
 
-/// Returns MPI::ERRORS_THROW_EXCEPTIONS of Open MPI's C++, which throws inside of the call.
+/// Returns MPI::ERRORS_THROW_EXCEPTIONS of Open MPI's C++, which throws within the call.
 fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
     let known = host.abi == Abi::OpenMpi;
     let address = if known { dl::global_symbol(c"ompi_mpi_errors_throw_exceptions") } else { 0 };
     (address != 0).then_some(address)
 }
 
-/// Ends the job, by MPI_ERRORS_ARE_FATAL, or at least the processes of the window, by
-/// MPI_ERRORS_ABORT (MPI-4.1 §9.3). The MPI's own handler would name a function that the program
+/// Aborts the job (MPI_ERRORS_ARE_FATAL), or at least the processes of the window
+/// (MPI_ERRORS_ABORT) (MPI-4.1 §9.3). The MPI's own handler would name a function that the program
 /// has not called.
 fn end(host: &Host, window: &Window, handler: Handle, error: c_int) {
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
-            // MPICH ends the processes of any other communicator by messages, for which it waits
-            // also if one of them cannot be reached. Without MPI_Init there is no MPI_COMM_WORLD.
+            // MPICH aborts the processes of any other communicator by messages, and waits for them
+            // even if one of the processes cannot be reached. Without MPI_Init there is no
+            // MPI_COMM_WORLD.
             let ends_group = handler == host.constants.errors_abort;
             let comm = match ends_group || !host.initialized() {
                 true => node.comm().0,
@@ -204,26 +215,26 @@ fn end(host: &Host, window: &Window, handler: Handle, error: c_int) {
         }
         Carrier::Host(delegated) => {
             let fatal = host.constants.errors_are_fatal;
-            // SAFETY: a window of the MPI underneath and a predefined handler.
+            // SAFETY: a window of the host MPI and a predefined handler.
             unsafe { (host.call.win_set_errhandler)(delegated.native, fatal) };
-            // SAFETY: likewise.
+            // SAFETY: a window of the host MPI, whose handler was just set.
             unsafe { (host.call.win_call_errhandler)(delegated.native, error) };
         }
     }
 }
 
-/// Returns the function of Open MPI's C++ that throws, if `handler` stands for it. Exceptions pass
-/// through this library as they do through an MPI: no caller of a handler holds a lock.
+/// Returns the function of Open MPI's C++ that throws, if `handler` represents it. Exceptions pass
+/// through libfompi as they do through an MPI: no caller of a handler holds a lock.
 fn thrower(host: &Host, handler: Handle) -> Option<Function> {
     let throws = throwing_of_open_mpi(host) == Some(handler);
     let address = if throws { dl::global_symbol(c"ompi_mpi_cxx_win_throw_excptn_fctn") } else { 0 };
     (address != 0).then_some(Function::Standard(address))
 }
 
-/// Whether a handler is one that the MPI underneath has by itself.
+/// Whether a handler is predefined by the host MPI.
 pub(super) fn is_predefined(host: &Host, handler: Handle) -> bool {
     let c = &host.constants;
-    // Open MPI has MPI_ERRORS_ABORT only since version 5.
+    // Open MPI has MPI_ERRORS_ABORT from version 5 on.
     let abort = (c.errors_abort != 0).then_some(c.errors_abort);
     let others = [abort, throwing_of_mpich(host), throwing_of_open_mpi(host)];
     [c.errors_are_fatal, c.errors_return].contains(&handler) || others.contains(&Some(handler))

@@ -1,8 +1,8 @@
-//! The calls on error handlers of windows (MPI-4.1 §9.3). What a handler is, and how it is called,
-//! is in [`errhandler`](super::errhandler).
+//! Calls on error handlers of windows (MPI-4.1 §9.3). [`errhandler`](super::errhandler) defines a
+//! handler and calls its function.
 
 use super::answer::{code, on_any_window, place_for, raise_alone};
-use super::errhandler::{Function, handle, is_predefined, keep, note, release, set};
+use super::errhandler::{Function, handle, is_predefined, keep, record, release, set};
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
 use crate::error::{Class, Error};
 use crate::mpi::{Handle, Host};
@@ -10,7 +10,7 @@ use crate::sync::Ordering;
 use crate::window::report;
 use core::ffi::{c_int, c_void};
 
-/// Makes an error handler.
+/// Creates an error handler.
 ///
 /// # Safety
 /// `errhandler` points to a handle.
@@ -24,11 +24,11 @@ pub(super) unsafe fn create(
         return raise_alone("MPI_Win_create_errhandler", host, error);
     }
     let mut handler: Handle = 0;
-    // SAFETY: the caller's function, and an out parameter of ours.
+    // SAFETY: the caller's function, and a local out parameter.
     let code = unsafe { (host.call.win_create_errhandler)(function, &mut handler) };
     if code == 0 {
         let handler = host.handle(handler);
-        note(handler, Function::Standard(function.addr()));
+        record(handler, Function::Standard(function.addr()));
         // SAFETY: the caller's pointer to a handle.
         unsafe { host.store(errhandler, handler) };
     }
@@ -36,9 +36,9 @@ pub(super) unsafe fn create(
 }
 
 entry! {
-    /// Creates an error handler for windows (MPI-4.1 §9.3.2). The object is one of the MPI
-    /// underneath; this library notes its function, because it must be called with our window
-    /// handle. Errors: MPI_ERR_ARG for a null pointer, or those of the MPI underneath.
+    /// Creates an error handler for windows (MPI-4.1 §9.3.2). The host MPI creates the object;
+    /// libfompi records its function, because it must be called with libfompi's window handle.
+    /// Errors: MPI_ERR_ARG for a null pointer, or those of the host MPI.
     MPI_Win_create_errhandler PMPI_Win_create_errhandler (
         function: *mut MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
     ) {
@@ -47,21 +47,21 @@ entry! {
     }
 
     /// Sets the error handler of a window (MPI-4.1 §9.3.2), also of a delegated one. The window
-    /// takes a reference to the handler and releases that to the old one. Errors: MPI_ERR_WIN,
-    /// MPI_ERR_ARG for a handle that is no error handler.
+    /// acquires a reference to the handler and releases its reference to the previous one. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_ARG for an invalid error handler.
     MPI_Win_set_errhandler PMPI_Win_set_errhandler (win: MPI_Win, errhandler: MPI_Errhandler) {
         let host = Host::get();
         let handler = host.handle(errhandler);
         on_any_window("MPI_Win_set_errhandler", host, win, |window| {
             set(host, window, handler)
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_set_errhandler)(native, handler) }
         })
     }
 
-    /// Returns the error handler of a window (MPI-4.1 §9.3.2): a new reference to the handler, for
-    /// the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
+    /// Returns the error handler of a window (MPI-4.1 §9.3.2): a new reference to the handler,
+    /// which the caller frees. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
     MPI_Win_get_errhandler PMPI_Win_get_errhandler (
         win: MPI_Win, errhandler: *mut MPI_Errhandler,
     ) {
@@ -74,13 +74,13 @@ entry! {
             unsafe { host.store(errhandler, handler) };
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_get_errhandler)(native, errhandler) }
         })
     }
 
-    /// Calls the error handler of a window with a code of the program (MPI-4.1 §9.5). A handler
-    /// that is fatal names this call and the code, then ends the job. Errors: MPI_ERR_WIN.
+    /// Calls the error handler of a window with the program's error code (MPI-4.1 §9.5). A fatal
+    /// handler prints this call and the code, then aborts the job. Errors: MPI_ERR_WIN.
     MPI_Win_call_errhandler PMPI_Win_call_errhandler (win: MPI_Win, error: c_int) {
         let host = Host::get();
         on_any_window("MPI_Win_call_errhandler", host, win, |window| {
@@ -89,15 +89,15 @@ entry! {
             });
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_call_errhandler)(native, error) }
         })
     }
 
     /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1
-    /// §9.3.4). Only handlers of windows are noted here; all others are passed on to the MPI
-    /// underneath. A handler stays valid while a window has it. Errors: MPI_ERR_ARG for a null
-    /// pointer, or those of the MPI underneath.
+    /// §9.3.4). libfompi records handlers of windows only; all others are passed on to the host
+    /// MPI. A handler stays valid while a window uses it. Errors: MPI_ERR_ARG for a null pointer,
+    /// or those of the host MPI.
     MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
         let host = Host::get();
         if errhandler.is_null() {
@@ -105,8 +105,8 @@ entry! {
         }
         // SAFETY: the caller's pointer to a handle.
         let handler = unsafe { host.fetch(errhandler) };
-        // A predefined handler is never freed. References to it that this library returned are none
-        // of the MPI underneath, which would count them down.
+        // A predefined handler is never freed. The host MPI does not count the references to it
+        // that libfompi returned, so it must not decrement its own count.
         let freed = if is_predefined(host, handler) { Some(0) } else { release(host, handler) };
         match freed {
             Some(code) => {
@@ -114,7 +114,7 @@ entry! {
                 unsafe { host.store(errhandler, host.constants.errhandler_null) };
                 code
             }
-            // SAFETY: the caller's argument, as for the MPI underneath alone.
+            // SAFETY: the caller's argument, passed on unchanged.
             None => unsafe { (host.call.errhandler_free)(errhandler) },
         }
     }

@@ -1,6 +1,6 @@
 //! The four Fortran entries of Open MPI that read its window object instead of calling C (get_attr,
-//! set_attr, create_keyval, create_errhandler), under all names by which its bindings and programs
-//! call them. MPICH's entries of these names call C; for them, calls are passed on.
+//! set_attr, create_keyval, create_errhandler), under all names that its bindings and programs use.
+//! MPICH's entries of these names call C, so calls are passed on to them.
 
 use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler_calls, keyvals};
 use crate::mpi::Host;
@@ -10,12 +10,12 @@ use crate::sys::dl;
 use crate::window::attributes::{Calling, Delete, Language};
 use core::ffi::{CStr, c_int, c_void};
 
-/// Fortran's .TRUE. in memory, as gfortran has it and Open MPI expects it.
+/// Fortran's .TRUE. in memory, in the representation of gfortran, which Open MPI expects.
 const TRUE: MPI_Fint = 1;
-/// Fortran's .FALSE., likewise.
+/// Fortran's .FALSE. in the same representation.
 const FALSE: MPI_Fint = 0;
 
-/// Returns the entry of the same name in the bindings of the MPI underneath.
+/// Returns the entry of the same name in the bindings of the host MPI.
 ///
 /// # Safety
 /// `F` is the type of the entry.
@@ -30,7 +30,7 @@ fn is_open_mpi() -> bool {
     Host::get().abi == Abi::OpenMpi
 }
 
-/// Stores the error code; old programs leave the argument out.
+/// Stores the error code; old programs omit the argument.
 ///
 /// # Safety
 /// `ierror` is null or points to an INTEGER.
@@ -42,7 +42,8 @@ unsafe fn store(ierror: *mut MPI_Fint, code: c_int) {
 }
 
 /// MPI_WIN_GET_ATTR: MPI_Win_get_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7). On
-/// another MPI, and on a window of the MPI underneath, passed on to the entry of the same name.
+/// another MPI, and for a window of the host MPI, the call is passed on to the entry of the same
+/// name.
 ///
 /// # Safety
 /// The arguments are those of the Fortran binding.
@@ -102,7 +103,8 @@ unsafe fn get_attr(
 }
 
 /// MPI_WIN_SET_ATTR: MPI_Win_set_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7). On
-/// another MPI, and on a window of the MPI underneath, passed on to the entry of the same name.
+/// another MPI, and for a window of the host MPI, the call is passed on to the entry of the same
+/// name.
 ///
 /// # Safety
 /// The arguments are those of the Fortran binding.
@@ -144,7 +146,8 @@ unsafe fn set_attr(
 }
 
 /// MPI_WIN_CREATE_KEYVAL: MPI_Win_create_keyval with a delete callback that is a subroutine of
-/// Fortran. On another MPI, and with FOMPI_DISABLE, passed on to the entry of the same name.
+/// Fortran. On another MPI, and with FOMPI_DISABLE, the call is passed on to the entry of the same
+/// name.
 ///
 /// # Safety
 /// The arguments are those of the Fortran binding.
@@ -181,7 +184,8 @@ unsafe fn create_keyval(
 }
 
 /// MPI_WIN_CREATE_ERRHANDLER: MPI_Win_create_errhandler, whose function gets pointers to two
-/// INTEGERs. On another MPI, and with FOMPI_DISABLE, passed on to the entry of the same name.
+/// INTEGERs. On another MPI, and with FOMPI_DISABLE, the call is passed on to the entry of the same
+/// name.
 ///
 /// # Safety
 /// The arguments are those of the Fortran binding.
@@ -203,7 +207,7 @@ unsafe fn create_errhandler(
     }
     let host = Host::get();
     let mut made: MPI_Errhandler = 0;
-    // SAFETY: the caller's function, and a handle of ours to store to.
+    // SAFETY: the caller's function, and a local handle to store to.
     let code = unsafe { errhandler_calls::create(host, function, &mut made) };
     // SAFETY: the function of that name has this type.
     let to_integer: Option<ToInteger> = unsafe { host.extra(c"PMPI_Errhandler_c2f") };
@@ -222,7 +226,7 @@ macro_rules! name {
         /// See the function of the same name in this file.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) {
-            pass_aside!($name ($($argument: $type),*));
+            pass_through!($name ($($argument: $type),*));
             // SAFETY: the binding's arguments.
             unsafe { $inner($($argument,)* symbol!($name)) }
         }

@@ -1,7 +1,7 @@
-//! Attributes of windows (MPI-4.1 §12.2.6, §7.7.3). The window has the predefined ones, and
-//! `window::attributes` has those with keyvals of the program, on delegated windows too. This file
-//! calls the callbacks, with our window handle, and never while it holds a lock. Windows are not
-//! duplicated, so no copy callback is ever called.
+//! Attributes of windows (MPI-4.1 §12.2.6, §7.7.3). The window has the predefined ones;
+//! `window::attributes` stores those with keyvals of the program, also for delegated windows. This
+//! file calls the callbacks, with libfompi's window handle, and never while it holds a lock.
+//! Windows cannot be duplicated, so copy callbacks are never called.
 
 use super::answer::{on_any_window, place_for, raise_alone};
 use super::{MPI_Aint, MPI_Fint, MPI_Win};
@@ -26,9 +26,9 @@ pub(super) enum AttributeValue {
     Size(&'static isize),
     /// an int; the attribute points to it
     Int(&'static c_int),
-    /// an int in C, an integer as wide as an address in Fortran
+    /// an int in C, an address-sized integer in Fortran
     Unit(&'static c_int, isize),
-    /// an integer of Fortran, and the address at which it is stored
+    /// a Fortran integer, and the address at which it is stored
     Integer(isize, usize),
 }
 
@@ -100,7 +100,7 @@ pub(super) fn find(
     Ok(found.as_ref().map(AttributeValue::from))
 }
 
-/// Sets an attribute. An old value is deleted before (MPI-4.1 §7.7.3).
+/// Sets an attribute. An existing value is deleted first (MPI-4.1 §7.7.3).
 pub(super) fn set(
     host: &'static Host,
     window: &'static Window,
@@ -118,7 +118,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Calls an attribute's delete callback and then removes the attribute: if the callback fails the
+/// Calls an attribute's delete callback and then removes the attribute. If the callback fails, the
 /// attribute stays.
 fn delete(host: &Host, window: &'static Window, attribute: &Arc<Attribute>) -> Result<()> {
     let callback = attributes::delete_of(host, attribute.keyval)?;
@@ -140,12 +140,12 @@ pub(super) fn delete_all(host: &Host, window: &'static Window) -> Result<()> {
     Ok(())
 }
 
-/// MPICH's number for an attribute that is a pointer of C; all other kinds are integers.
+/// MPICH's number for an attribute that is a C pointer; all other kinds are integers.
 pub(super) const KIND_POINTER: c_int = 0;
-/// MPICH's number for an attribute that is an integer as wide as an address.
+/// MPICH's number for an attribute that is an address-sized integer.
 const KIND_INTEGER: c_int = 1;
 
-/// MPICH's number for the way in which an attribute was set.
+/// MPICH's number for the language that set an attribute.
 fn kind(language: Language) -> c_int {
     match language {
         Language::C => KIND_POINTER,
@@ -171,22 +171,23 @@ fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
     }
     match calling {
         Calling::C => {
-            // SAFETY: the program gave it to MPI_Win_create_keyval as a function of this type.
+            // SAFETY: the program passed it to MPI_Win_create_keyval as a function of this type.
             let function: InC = unsafe { transmute(function) };
-            // SAFETY: a window that lives, its keyval, the attribute and the state given with it.
+            // SAFETY: a window that lives, its keyval, the attribute and its extra state.
             unsafe { function(win, keyval, value.pointer(), extra) }
         }
         Calling::Fortran => {
-            // SAFETY: the program gave it to MPI_WIN_CREATE_KEYVAL as a subroutine of this type.
+            // SAFETY: the program passed it to MPI_WIN_CREATE_KEYVAL as a subroutine of this type.
             let function: InFortran = unsafe { transmute(function) };
             let (mut win, mut keyval, mut error) = (win.low_u32().cast_signed(), keyval, 0);
             let (mut value, mut extra) = (value.integer(), extra.cast_signed());
-            // SAFETY: variables of the types that the subroutine wants.
+            // SAFETY: variables of the types that the subroutine expects.
             unsafe { function(&mut win, &mut keyval, &mut value, &mut extra, &mut error) };
             error
         }
         Calling::Proxy(proxy) => {
-            // SAFETY: MPICH's bindings gave it to MPII_Keyval_set_proxy as a function of this type.
+            // SAFETY: MPICH's bindings passed it to MPII_Keyval_set_proxy as a function of this
+            // type.
             let proxy: Proxy = unsafe { transmute(proxy) };
             let kind = kind(attribute.language);
             // SAFETY: the program's function, and the arguments for it as they were set.
@@ -195,7 +196,7 @@ fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
     }
 }
 
-/// The delete callback of our keyvals that the MPI underneath knows: it does nothing.
+/// The delete callback that the host MPI gets for libfompi's keyvals: it does nothing.
 unsafe extern "C-unwind" fn delete_nothing(
     _: usize,
     _: c_int,
@@ -205,7 +206,7 @@ unsafe extern "C-unwind" fn delete_nothing(
     0
 }
 
-/// Makes a keyval and stores it.
+/// Creates a keyval and stores it.
 ///
 /// # Safety
 /// `keyval` points to an int, or is null.
@@ -216,11 +217,11 @@ pub(super) unsafe fn create(host: &Host, delete: Delete, keyval: *mut c_int) -> 
     }
     let (copy, remove) = (do_not_copy as *mut c_void, delete_nothing as *mut c_void);
     let mut number = 0;
-    // SAFETY: callbacks of ours, and an out parameter.
+    // SAFETY: libfompi's own callbacks, and an out parameter.
     let code = unsafe { (host.call.win_create_keyval)(copy, remove, &mut number, ptr::null_mut()) };
     if code == 0 {
         attributes::add(number, delete);
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { keyval.write(number) };
     }
     code
@@ -228,10 +229,10 @@ pub(super) unsafe fn create(host: &Host, delete: Delete, keyval: *mut c_int) -> 
 
 entry! {
     /// Returns an attribute of a window (MPI-4.1 §12.2.6). The predefined attributes are read from
-    /// the window, those of the program from the list that this library keeps, on delegated windows
-    /// too. MPI_WIN_BASE is the address itself; the other predefined attributes point to their
-    /// value. Moves no data. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL for a keyval that is unknown,
-    /// MPI_ERR_ARG for a null pointer.
+    /// the window, those of the program from libfompi's own list, also for delegated windows.
+    /// MPI_WIN_BASE is the address itself; the other predefined attributes point to their value.
+    /// Moves no data. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL for an unknown keyval, MPI_ERR_ARG for a
+    /// null pointer.
     MPI_Win_get_attr PMPI_Win_get_attr (
         win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int,
     ) {
@@ -248,29 +249,29 @@ entry! {
             }
             Ok(())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_get_attr)(native, keyval, value, flag) }
         })
     }
 
-    /// Sets an attribute (MPI-4.1 §7.7.3). This library keeps the attributes of all windows that it
-    /// made, delegated ones included. An old value is deleted first, by the delete callback of the
-    /// keyval, which gets our window handle. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL, and the code of a
-    /// delete callback that fails; the old value stays then.
+    /// Sets an attribute (MPI-4.1 §7.7.3). libfompi stores the attributes of all windows that it
+    /// created, including delegated ones. An existing value is first deleted by the keyval's delete
+    /// callback, which gets libfompi's window handle. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL, and the
+    /// code of a delete callback that fails, in which case the old value stays.
     MPI_Win_set_attr PMPI_Win_set_attr (win: MPI_Win, keyval: c_int, value: *mut c_void) {
         let host = Host::get();
         on_any_window("MPI_Win_set_attr", host, win, |window| {
             set(host, window, keyval, value.addr().cast_signed(), Language::C)
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_set_attr)(native, keyval, value) }
         })
     }
 
     /// Deletes an attribute (MPI-4.1 §7.7.3): calls the delete callback, then removes the
-    /// attribute. It is no error if the attribute is not set. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL
-    /// for a keyval that is unknown, and the code of a delete callback that fails; the attribute
-    /// stays then.
+    /// attribute. An attribute that is not set is no error. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL for
+    /// an unknown keyval, and the code of a delete callback that fails, in which case the attribute
+    /// stays.
     MPI_Win_delete_attr PMPI_Win_delete_attr (win: MPI_Win, keyval: c_int) {
         let host = Host::get();
         on_any_window("MPI_Win_delete_attr", host, win, |window| {
@@ -279,23 +280,23 @@ entry! {
                 None => attributes::delete_of(host, keyval).map(drop),
             }
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_delete_attr)(native, keyval) }
         })
     }
 
-    /// Creates a keyval for attributes of windows (MPI-4.1 §7.7.3). The MPI underneath gives the
-    /// number, with callbacks that do nothing; this library notes the delete callback and its
-    /// state, because it must be called with our window handle. Windows are never duplicated, so
-    /// the copy callback is not called. Errors: MPI_ERR_ARG for a null pointer, or those of the MPI
-    /// underneath.
+    /// Creates a keyval for attributes of windows (MPI-4.1 §7.7.3). The host MPI assigns the
+    /// number, with callbacks that do nothing; libfompi records the delete callback and its state,
+    /// because it must be called with libfompi's window handle. Windows are never duplicated, so
+    /// the copy callback is not called. Errors: MPI_ERR_ARG for a null pointer, or those of the
+    /// host MPI.
     MPI_Win_create_keyval PMPI_Win_create_keyval (
         copy: *mut MPI_Win_copy_attr_function, delete: *mut MPI_Win_delete_attr_function,
         keyval: *mut c_int, extra: *mut c_void,
     ) {
         let host = Host::get();
         if Config::get().disable {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             return unsafe { (host.call.win_create_keyval)(copy, delete, keyval, extra) };
         }
         let (function, extra) = (delete.addr(), extra.addr());
@@ -303,13 +304,13 @@ entry! {
         unsafe { create(host, Delete { function, extra, calling: Calling::C }, keyval) }
     }
 
-    /// Frees a keyval (MPI-4.1 §7.7.3) and stores MPI_KEYVAL_INVALID. Attributes that windows have
-    /// of the keyval stay, and so does its callback until the last of them is deleted. Errors:
-    /// MPI_ERR_KEYVAL for a keyval that is unknown, MPI_ERR_ARG for a null pointer.
+    /// Frees a keyval (MPI-4.1 §7.7.3) and stores MPI_KEYVAL_INVALID. Attributes of the keyval stay
+    /// on their windows, and its callback stays until the last of them is deleted. Errors:
+    /// MPI_ERR_KEYVAL for an unknown keyval, MPI_ERR_ARG for a null pointer.
     MPI_Win_free_keyval PMPI_Win_free_keyval (keyval: *mut c_int) {
         let host = Host::get();
         if Config::get().disable {
-            // SAFETY: the caller's argument, as for the MPI underneath alone.
+            // SAFETY: the caller's argument, passed on unchanged.
             return unsafe { (host.call.win_free_keyval)(keyval) };
         }
         if keyval.is_null() {
@@ -359,7 +360,7 @@ mod tests {
         ) {
             // SAFETY: the caller's variables.
             let got = unsafe { (*win, *keyval, *value, *extra) };
-            // SAFETY: likewise.
+            // SAFETY: the caller's variable.
             unsafe { *error = if got == (0x2000_0001, 7, 70, 700) { 12 } else { -1 } };
         }
         let attribute = Arc::new(Attribute { keyval: 7, value: 70, language: Language::C });

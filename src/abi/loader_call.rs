@@ -1,6 +1,6 @@
-//! `dlopen`: a library that the program loads may be the run-time library of a GPU, so the windows
-//! that there are prepare for it. Then the call goes on to the dlopen of the C library, by a jump:
-//! that one looks at its return address for the caller, whose search path it uses.
+//! Hook of `dlopen`: a library that the program loads may be a GPU runtime, so existing windows
+//! prepare for it. The hook then jumps to the C library's dlopen, which takes the caller, and thus
+//! its search path, from the return address.
 
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::dl;
@@ -8,8 +8,8 @@ use crate::window::library_loads;
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 
-/// Loads a library as dlopen of the C library does, with the same arguments, result and caller. Not
-/// MPI; raises no error.
+/// Loads a library like the C library's dlopen, with the same arguments, result and caller. Not an
+/// MPI function; raises no error.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -31,7 +31,8 @@ pub extern "C" fn dlopen() {
     )
 }
 
-/// The same. `x17` is a register that code between a call and its function may change.
+/// The hook on AArch64. A function call may change `x17` (AAPCS64: an intra-procedure-call
+/// register).
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -53,7 +54,7 @@ pub extern "C" fn dlopen() {
     )
 }
 
-/// Prepares for the library, if the call may load one. Returns the next dlopen.
+/// Prepares windows if the call may load a library. Returns the next dlopen in the link order.
 extern "C" fn ahead(path: *const c_char, flags: c_int) -> usize {
     if !path.is_null() && flags & libc::RTLD_NOLOAD == 0 {
         library_loads::may_load();
@@ -61,10 +62,10 @@ extern "C" fn ahead(path: *const c_char, flags: c_int) -> usize {
     next()
 }
 
-/// Returns the address of the next dlopen, or 0.
+/// Returns the address of the next dlopen in the link order, or 0.
 fn next() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: an address of code, the same for every thread that finds it.
+    // Relaxed: every thread finds the same code address.
     match NEXT.load(Ordering::Relaxed) {
         0 => {
             let next = dl::next_symbol(c"dlopen");

@@ -1,6 +1,6 @@
-//! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): memory of the heap, which other processes can
-//! map, so that they reach a window over it by load and store. The MPI underneath allocates and
-//! frees the memory of calls with FOMPI_DISABLE=1, and on systems without memfds.
+//! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): heap memory that other processes can map, so that
+//! they access a window over it by load and store. The host MPI allocates and frees the memory with
+//! FOMPI_DISABLE=1, and on systems without memfds.
 
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;
@@ -13,20 +13,20 @@ use crate::sys::page_bytes;
 use crate::window::hints;
 use core::ffi::{c_int, c_void};
 
-/// The alignment of memory for which no info key asks for more: a cache line. Memory of a page and
-/// more begins at a page.
+/// The alignment if no info key requests more: a cache line. Memory of at least a page is
+/// page-aligned.
 const ALIGNMENT: u64 = 64;
 
 entry! {
-    /// Allocates memory (MPI-4.1 §9.2) from the heap of this library, which other processes of the
-    /// node can map, so that a window over it is reached by load and store. Where the system allows
-    /// no such memory, the MPI underneath allocates. Errors, by the handler of MPI_COMM_SELF or
+    /// Allocates memory (MPI-4.1 §9.2) from libfompi's heap, which other processes of the node can
+    /// map, so that they access a window over it by load and store. If the system allows no such
+    /// memory, the host MPI allocates it. Errors, through the handler of MPI_COMM_SELF or
     /// MPI_COMM_WORLD: MPI_ERR_ARG for a negative size or a null pointer, MPI_ERR_NO_MEM,
     /// MPI_ERR_INFO.
     MPI_Alloc_mem PMPI_Alloc_mem (size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) {
         let host = Host::get();
         let pass_on = || {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.alloc_mem)(size, host.handle(info), baseptr) }
         };
         if Config::get().disable {
@@ -34,22 +34,22 @@ entry! {
         }
         match allocate(host, size, info, baseptr) {
             Ok(base) => {
-                // SAFETY: the caller's place for a pointer, of whatever type and alignment.
+                // SAFETY: the caller's pointer variable, of any type and alignment.
                 unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };
                 0
             }
-            // A system that allows no segments to this process may still allow memory.
+            // A system that denies segments to this process may still allow other memory.
             Err(Error::System { .. }) => pass_on(),
-            // The MPI underneath was asked about the info object and has raised the error already.
+            // The host MPI read the info object and has already raised the error.
             Err(Error::Host(code)) => code,
             Err(error) => answer::raise_alone("MPI_Alloc_mem", host, error),
         }
     }
 
     /// Frees memory of MPI_Alloc_mem (MPI-4.1 §9.2) and removes its registration with the RDMA
-    /// device. Memory that the MPI underneath allocated is passed on to it. A child of fork(2)
-    /// frees nothing: the memory is its parent's. Errors: MPI_ERR_BASE for an address within
-    /// allocated memory that is not its begin, or those of the MPI underneath.
+    /// device. Memory that the host MPI allocated is passed on to it. A child of fork(2) frees
+    /// nothing, because its parent owns the memory. Errors: MPI_ERR_BASE for an address inside
+    /// allocated memory that is not its beginning, or those of the host MPI.
     MPI_Free_mem PMPI_Free_mem (base: *mut c_void) {
         free(base)
     }
@@ -64,14 +64,14 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
 }
 
 fn free(base: *mut c_void) -> c_int {
-    // A child of fork(2) has a copy; the memory and its registrations are its parent's.
+    // A child of fork(2) has a copy; its parent owns the memory and its registrations.
     if heap::is_inherited(base.addr().to_u64()) {
         return 0;
     }
     for wire in Wire::opened() {
         wire.forget(base.cast());
     }
-    // Zero bytes may be at NULL, where the MPI underneath allocated them.
+    // An allocation of zero bytes by the host MPI may be NULL.
     if base.is_null() || heap::release(base.cast()) {
         return 0;
     }
@@ -82,6 +82,6 @@ fn free(base: *mut c_void) -> c_int {
         let error = Error::Argument(Class::Base, what, address.cast_signed());
         return answer::raise_alone("MPI_Free_mem", host, error);
     }
-    // SAFETY: the caller's argument, as for the MPI underneath alone.
+    // SAFETY: the caller's argument, passed on unchanged.
     unsafe { (host.call.free_mem)(base) }
 }

@@ -1,6 +1,6 @@
-//! Entries that only some MPIs have. Without them those MPIs would get handles of this library,
-//! which they do not know: the inner functions of MPICH's Fortran bindings, and its error handlers
-//! with extra state. For windows of the MPI underneath the calls are passed on.
+//! Entries that only some MPIs have: the inner functions of MPICH's Fortran bindings, and its error
+//! handlers with extra state. Without these entries the MPIs would get libfompi's handles, which
+//! they do not know. Calls on windows of the host MPI are passed on.
 
 use super::answer::{on_any_window, place_for, raise_alone};
 use super::keyvals::KIND_POINTER;
@@ -14,9 +14,9 @@ use crate::window::Window;
 use crate::window::attributes::{Calling, Language, set_calling};
 use core::ffi::{c_int, c_void};
 
-/// Returns an attribute in the form that the binding needs. In the MPICH ABI the predefined keyvals
-/// of Fortran are those of C plus one, and mean the value itself; elsewhere, and for keyvals of the
-/// program, `kind` says which language asks.
+/// Returns an attribute in the form that the binding needs. In the MPICH ABI a predefined Fortran
+/// keyval is the C keyval plus one, and denotes the value itself; elsewhere, and for keyvals of the
+/// program, `kind` gives the caller's language.
 fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Result<Option<usize>> {
     if host.abi == Abi::Mpich {
         let plus_one = keyvals::predefined(host, &window.facts, keyval - 1);
@@ -34,8 +34,8 @@ fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Res
     }))
 }
 
-/// MPICH: returns an attribute of a window to its Fortran bindings, as MPI_Win_get_attr does. For a
-/// window of the MPI underneath, passed on. Errors: those of MPI_Win_get_attr.
+/// MPICH: returns an attribute of a window to its Fortran bindings, as MPI_Win_get_attr does. A
+/// call on a window of the host MPI is passed on. Errors: those of MPI_Win_get_attr.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     win: MPI_Win,
@@ -44,7 +44,7 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     flag: *mut c_int,
     kind: c_int,
 ) -> c_int {
-    pass_aside!(MPII_Win_get_attr(
+    pass_through!(MPII_Win_get_attr(
         win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int, kind: c_int
     ) -> c_int);
     type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_int, c_int) -> c_int;
@@ -62,7 +62,7 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     on_any_window("MPI_Win_get_attr", host, win, ours, |native| {
         // SAFETY: the function of that name has this type.
         let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_get_attr") };
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        // SAFETY: the caller's arguments, passed on unchanged.
         inner.map_or(absent(host), |inner| unsafe { inner(native, keyval, value, flag, kind) })
     })
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     value: *mut c_void,
     kind: c_int,
 ) -> c_int {
-    pass_aside!(MPII_Win_set_attr(
+    pass_through!(MPII_Win_set_attr(
         win: MPI_Win, keyval: c_int, value: *mut c_void, kind: c_int
     ) -> c_int);
     type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, c_int) -> c_int;
@@ -86,13 +86,13 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     on_any_window("MPI_Win_set_attr", host, win, ours, |native| {
         // SAFETY: the function of that name has this type.
         let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_set_attr") };
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        // SAFETY: the caller's arguments, passed on unchanged.
         inner.map_or(absent(host), |inner| unsafe { inner(native, keyval, value, kind) })
     })
 }
 
 /// MPICH: declares which function of its Fortran or C++ bindings calls the callbacks of a keyval,
-/// of any kind of object. Noted here if the keyval is one of windows, else passed on. Raises no
+/// of any kind of object. Recorded if the keyval is for windows, otherwise passed on. Raises no
 /// error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Keyval_set_proxy(
@@ -100,7 +100,7 @@ pub unsafe extern "C-unwind" fn MPII_Keyval_set_proxy(
     copy: *mut c_void,
     delete: *mut c_void,
 ) {
-    pass_aside!(MPII_Keyval_set_proxy(
+    pass_through!(MPII_Keyval_set_proxy(
         keyval: c_int, copy: *mut c_void, delete: *mut c_void
     ));
     type Inner = unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_void);
@@ -110,12 +110,12 @@ pub unsafe extern "C-unwind" fn MPII_Keyval_set_proxy(
     // SAFETY: the function of that name has this type.
     let inner: Option<Inner> = unsafe { Host::get().extra(c"MPII_Keyval_set_proxy") };
     if let Some(inner) = inner {
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        // SAFETY: the caller's arguments, passed on unchanged.
         unsafe { inner(keyval, copy, delete) };
     }
 }
 
-/// Checks the arguments of MPIX_Win_create_errhandler_x where only this library has it.
+/// Checks the arguments of MPIX_Win_create_errhandler_x if the host MPI does not have it.
 fn may_make(
     function: *mut c_void,
     destructor: *mut c_void,
@@ -129,7 +129,7 @@ fn may_make(
     place_for(errhandler)
 }
 
-/// The function of a handler for the MPI underneath, which has no window with that handler.
+/// The function that the host MPI gets for a handler; it has no window with that handler.
 extern "C" fn never_called(_: *mut usize, _: *mut c_int) {}
 
 fn absent(host: &Host) -> c_int {
@@ -137,11 +137,11 @@ fn absent(host: &Host) -> c_int {
 }
 
 entry! {
-    /// Creates an error handler that gets the window handle by value, and state of its own (MPICH
-    /// 5). The MPI underneath makes the object; this library notes function and state, and calls
-    /// `destructor` where that MPI has no such function. Errors: MPI_ERR_ARG for a null pointer,
-    /// those of the MPI underneath, MPI_ERR_UNSUPPORTED_OPERATION where that MPI has no such
-    /// function and FOMPI_DISABLE is set.
+    /// Creates an error handler that gets the window handle by value, and extra state (MPICH 5).
+    /// The host MPI creates the object; libfompi records function and state, and calls `destructor`
+    /// if that MPI has no such function. Errors: MPI_ERR_ARG for a null pointer, those of the host
+    /// MPI, MPI_ERR_UNSUPPORTED_OPERATION if that MPI has no such function and FOMPI_DISABLE is
+    /// set.
     MPIX_Win_create_errhandler_x PMPIX_Win_create_errhandler_x (
         function: *mut c_void, destructor: *mut c_void, extra: *mut c_void,
         errhandler: *mut MPI_Errhandler,
@@ -154,7 +154,7 @@ entry! {
         let inner: Option<Inner> = unsafe { host.extra(c"PMPIX_Win_create_errhandler_x") };
         let (code, destructor) = match inner {
             Some(inner) => {
-                // SAFETY: the caller's arguments, as for the MPI underneath alone.
+                // SAFETY: the caller's arguments, passed on unchanged.
                 (unsafe { inner(function, destructor, extra, errhandler) }, None)
             }
             None => {
@@ -171,7 +171,7 @@ entry! {
             // SAFETY: the handle that was just stored.
             let handler = unsafe { host.fetch(errhandler) };
             let function = errhandler::Function::Extended(function.addr(), extra.addr());
-            errhandler::note_with(handler, function, destructor);
+            errhandler::record_with_destructor(handler, function, destructor);
         }
         code
     }

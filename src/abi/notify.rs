@@ -1,10 +1,10 @@
-//! Notified access: names that Intel MPI and Bull's Open MPI both have, with different arguments.
-//! This library knows Intel's arguments only. If the MPI underneath is another one and has a
-//! function of such a name, a call jumps to it with registers and stack unchanged: nothing is
-//! assumed about its arguments, not even their number.
+//! Notified access of Intel MPI and of Bull's Open MPI: functions of the same names with different
+//! arguments. libfompi knows Intel's arguments only. If another host MPI has a function of such a
+//! name, a call jumps to it with registers and stack unchanged, so that neither the types nor the
+//! number of its arguments matter.
 
 use super::answer::on_any_window;
-use super::aside;
+use super::pass_through;
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
 use crate::error::Error;
 use crate::mpi::Host;
@@ -16,7 +16,7 @@ use core::ffi::{CStr, c_int, c_void};
 /// One name, and the target of its calls.
 #[repr(C)]
 struct Dispatch {
-    /// the address; 0: no call has looked. The first word, because the entry jumps to it
+    /// the address; 0: not resolved yet. First field, because the entry jumps through it
     target: AtomicUsize,
     /// the function with Intel's arguments
     typed: *const c_void,
@@ -31,12 +31,12 @@ impl Dispatch {
         Dispatch { target: AtomicUsize::new(0), typed, name }
     }
 
-    /// Returns the target of calls: the function with Intel's arguments on Intel MPI, or where no
-    /// MPI has such a function; else the function that the program would have reached without this
-    /// library. On Intel MPI it may be a tool's, too, which then calls the other name.
+    /// Returns the target of calls: the function with Intel's arguments on Intel MPI, or if no MPI
+    /// has such a function; otherwise the function that the program would have reached without
+    /// libfompi. On Intel MPI that may also be a tool's, which then calls the other name.
     fn find(&self) -> usize {
-        if let Some(unserved) = aside::underneath() {
-            return aside::function(unserved, self.name);
+        if let Some(unserved) = pass_through::unserved_host() {
+            return pass_through::function(unserved, self.name);
         }
         let (host, next) = (Host::get(), dl::next_symbol(self.name));
         let of_mpi = host.library.symbol(self.name);
@@ -46,16 +46,16 @@ impl Dispatch {
     }
 }
 
-/// Returns the target of the calls of one name, and remembers it.
+/// Returns the target of the calls of one name, and stores it.
 extern "C" fn find(dispatch: &Dispatch) -> usize {
     let target = dispatch.find();
-    // Relaxed: an address of code, the same for every thread that finds it.
+    // Relaxed: every thread finds the same code address.
     dispatch.target.store(target, Ordering::Relaxed);
     target
 }
 
 /// The first call of a name: `r11` points to its [`Dispatch`]. All registers that may hold
-/// arguments are kept (System V ABI for x86-64, section 3.2.3).
+/// arguments are preserved (System V ABI for x86-64, section 3.2.3).
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn first_call() {
@@ -101,8 +101,8 @@ extern "C" fn first_call() {
 }
 
 /// The first call of a name: `x16` points to its [`Dispatch`]. All registers that may hold
-/// arguments are kept, and that of the place of a result (AAPCS64, sections 6.1.1 and 6.1.2). `x16`
-/// and `x17` are those that code between a call and its function may change.
+/// arguments are preserved, and that of the result's address (AAPCS64, sections 6.1.1 and 6.1.2).
+/// `x16` and `x17` are the intra-procedure-call registers.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 extern "C" fn first_call() {
@@ -151,7 +151,7 @@ macro_rules! jump_to_target {
     };
 }
 
-/// The same.
+/// The instructions of an entry on AArch64.
 #[cfg(target_arch = "aarch64")]
 macro_rules! jump_to_target {
     ($dispatch:ident) => {
@@ -172,9 +172,9 @@ macro_rules! jump_to_target {
 /// One entry: jumps to the target of the calls of its name.
 macro_rules! jump {
     ($name:ident $typed:ident) => {
-        /// Notified access (Intel MPI, Bull's Open MPI), which this library does not offer. Jumps
-        /// to the function of the same name in the MPI underneath or in a tool, with all arguments
-        /// unchanged. On a window of this library: MPI_ERR_UNSUPPORTED_OPERATION, by its error
+        /// Notified access (Intel MPI, Bull's Open MPI), which libfompi does not offer. Jumps to
+        /// the function of the same name in the host MPI or in a tool, with all arguments
+        /// unchanged. On a window of libfompi: MPI_ERR_UNSUPPORTED_OPERATION, through its error
         /// handler.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
@@ -189,13 +189,13 @@ fn absent(host: &Host) -> c_int {
     super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
 }
 
-/// A function with Intel's arguments: passed on, unless the window is ours.
+/// A function with Intel's arguments: passed on, unless the window is libfompi's.
 macro_rules! notify {
     ($(
         $name:ident $profiled:ident $typed:ident
         ($($before:ident: $before_type:ty,)* [$win:ident] $($after:ident: $after_type:ty),* $(,)?)
     )*) => {$(
-        /// Refused on windows of this library, else passed on.
+        /// Refused on windows of libfompi, otherwise passed on.
         unsafe extern "C-unwind" fn $typed(
             $($before: $before_type,)* $win: MPI_Win $(, $after: $after_type)*
         ) -> c_int {
@@ -206,7 +206,7 @@ macro_rules! notify {
             on_any_window(stringify!($name), host, $win, refuse, |native| {
                 // SAFETY: Intel's function of that name has this type; another MPI has none.
                 let inner: Option<Inner> = unsafe { host.extra(symbol!($profiled)) };
-                // SAFETY: the caller's arguments, as for the MPI underneath alone.
+                // SAFETY: the caller's arguments, passed on unchanged.
                 inner.map_or(absent(host), |inner| unsafe {
                     inner($($before,)* native $(, $after)*)
                 })

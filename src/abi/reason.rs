@@ -1,8 +1,7 @@
-//! The reason of an error, for programs that handle errors themselves and call MPI_Error_string. A
-//! call returns the class of its error if the class is enough. The reason, with the rank, the
-//! address and the limit, is kept as a text: each thread keeps the text of its last error of each
-//! code, and MPI_Error_string adds it to the text of the MPI underneath for the code (MPI-4.1
-//! §9.3.4).
+//! Reasons of errors, for programs that handle errors themselves and call MPI_Error_string. A call
+//! returns the class of its error, if the class is sufficient. The reason is a text with the rank,
+//! the address and the limit. Each thread keeps the reason of its last error of each code, and
+//! MPI_Error_string appends it to the host MPI's text for the code (MPI-4.1 §9.3.4).
 
 use crate::error::Error;
 use crate::mpi::Host;
@@ -19,10 +18,10 @@ thread_local! {
     static REASONS: RefCell<BTreeMap<c_int, String>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Keeps the reason of an error that a call of this thread returns. For an error of the MPI
-/// underneath this library knows no reason.
+/// Keeps the reason of an error that a call of this thread returns. The reason of an error of the
+/// host MPI is unknown.
 pub fn keep(code: c_int, call: &str, error: &Error) {
-    // Fails if the thread is about to end; then it will not call MPI_Error_string any more.
+    // Fails if the thread is about to end; then it does not call MPI_Error_string again.
     let _ = REASONS.try_with(|reasons| match error {
         Error::Host(_) => reasons.borrow_mut().remove(&code),
         error => reasons.borrow_mut().insert(code, format!("{call}: {error}")),
@@ -34,45 +33,47 @@ fn of(code: c_int) -> Option<String> {
     REASONS.try_with(|reasons| reasons.borrow().get(&code).cloned()).ok().flatten()
 }
 
-/// Returns `text`, if there is any, a colon and `reason`: as much of them as `room` bytes hold, in
-/// whole characters.
-fn joined(text: Option<&str>, reason: &str, room: usize) -> String {
+/// Returns `text`, if any, a colon and `reason`, truncated to `bytes_max` bytes of whole
+/// characters.
+fn joined(text: Option<&str>, reason: &str, bytes_max: usize) -> String {
     let mut joined = text.map_or(String::new(), |text| format!("{text}: ")) + reason;
-    while joined.len() > room {
+    while joined.len() > bytes_max {
         joined.pop();
     }
     joined
 }
 
 entry! {
-    /// Returns the text of an error code (MPI-4.1 §9.3.4): that of the MPI underneath, and the
-    /// reason of this thread's last error with this code, if a call of this library returned it.
-    /// Errors: those of the MPI underneath.
+    /// Returns the text of an error code (MPI-4.1 §9.3.4): that of the host MPI, and the reason of
+    /// this thread's last error with this code, if libfompi returned it. Errors: those of the host
+    /// MPI.
     MPI_Error_string PMPI_Error_string (
         errorcode: c_int, string: *mut c_char, resultlen: *mut c_int,
     ) {
         let host = Host::get();
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        // SAFETY: the caller's arguments, passed on unchanged.
         let answer = unsafe { (host.call.error_string)(errorcode, string, resultlen) };
         if answer == 0 && let Some(reason) = of(errorcode) {
-            // SAFETY: the MPI underneath has stored a text of this length there.
+            // SAFETY: the host MPI has stored a text of this length there.
             unsafe { add(host, errorcode, &reason, string, resultlen) };
         }
         answer
     }
 }
 
-/// Adds a reason to the text that a program has got. For a code of this library the reason replaces
-/// the text, because the text says less.
+/// Appends a reason to the text of an error code. For libfompi's own codes the reason replaces the
+/// text, because the text says less.
 ///
 /// # Safety
 /// `string` is a C string in MPI_MAX_ERROR_STRING bytes, and `resultlen` may be written.
 unsafe fn add(host: &Host, code: c_int, reason: &str, string: *mut c_char, resultlen: *mut c_int) {
     let bytes_max = if host.abi == Abi::OpenMpi { 256 } else { 512 };
-    // SAFETY: a C string, by the caller's promise.
+    // SAFETY: a C string, as the caller guarantees.
     let text = unsafe { CStr::from_ptr(string) }.to_string_lossy();
-    // The Fortran buffers of some MPIs have no room for the byte that ends the text.
-    let is_ours = [&GONE, &UNLIKE].map(|kind| kind.code.load(Ordering::Relaxed)).contains(&code);
+    // The Fortran buffers of some MPIs have no space for the terminating byte.
+    let is_ours = [&PROCESS_LOST, &SETTINGS_DIFFER]
+        .map(|kind| kind.code.load(Ordering::Relaxed))
+        .contains(&code);
     let joined = joined((!is_ours).then_some(&text), reason, bytes_max - 2);
     let Ok(c_text) = CString::new(joined) else { return };
     let bytes = c_text.as_bytes_with_nul();
@@ -83,34 +84,36 @@ unsafe fn add(host: &Host, code: c_int, reason: &str, string: *mut c_char, resul
     }
 }
 
-/// An error that has a code and a class of its own (MPI-4.1 §9.5), because the standard has no
-/// class for it and a program may want to act on it.
+/// An error with its own code and class (MPI-4.1 §9.5), because the standard has no class for it
+/// and a program may want to react to it.
 pub struct OwnCode {
     text: &'static CStr,
     /// 0: not made yet
     code: AtomicI32,
 }
 
-/// A process that died, or that cannot be reached.
-pub static GONE: OwnCode = OwnCode::new(c"a process of the window died or cannot be reached");
-/// Ranks that differ in what all ranks must have alike.
-pub static UNLIKE: OwnCode = OwnCode::new(c"ranks disagree on a setting that must be identical");
+/// A process that died or cannot be reached.
+pub static PROCESS_LOST: OwnCode =
+    OwnCode::new(c"a process of the window died or cannot be reached");
+/// Ranks disagree on a setting that must be identical.
+pub static SETTINGS_DIFFER: OwnCode =
+    OwnCode::new(c"ranks disagree on a setting that must be identical");
 
 impl OwnCode {
     const fn new(text: &'static CStr) -> OwnCode {
         OwnCode { text, code: AtomicI32::new(0) }
     }
 
-    /// Returns its code, or `class` if the MPI underneath makes none.
+    /// Returns its code, or `class` if the host MPI cannot add one.
     pub fn code(&self, host: &Host, class: c_int) -> c_int {
         self.made(|| self.make(host).unwrap_or(class))
     }
 
-    /// Returns the code, which `make` makes the first time. No lock is held meanwhile: `make` calls
-    /// the MPI underneath, where another thread may be in a callback that comes here while it holds
-    /// a lock for which `make` waits. If two threads make a code the first one counts.
+    /// Returns the code, which `make` adds at the first call. No lock is held meanwhile, because
+    /// `make` calls the host MPI: a callback on another thread may call this function while it
+    /// holds a lock for which `make` waits. If two threads add a code, the first one is used.
     fn made(&self, make: impl FnOnce() -> c_int) -> c_int {
-        // Relaxed: the number is all there is.
+        // Relaxed: no other data depend on the number.
         match self.code.load(Ordering::Relaxed) {
             0 => {}
             code => return code,
@@ -122,11 +125,10 @@ impl OwnCode {
         }
     }
 
-    /// Makes a class of its own: MPICH 4.0 mixes up the texts of codes that are added to its
-    /// classes.
+    /// Adds a new class: MPICH 4.0 mixes up the texts of codes that are added to its own classes.
     fn make(&self, host: &Host) -> Option<c_int> {
         let (mut class, mut code) = (0, 0);
-        // SAFETY: out parameters of ours, and C strings shorter than MPI_MAX_ERROR_STRING.
+        // SAFETY: local out parameters, and C strings shorter than MPI_MAX_ERROR_STRING.
         let made = unsafe {
             (host.call.add_error_class)(&mut class) == 0
                 && (host.call.add_error_string)(class, self.text.as_ptr()) == 0

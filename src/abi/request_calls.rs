@@ -1,8 +1,7 @@
-//! The part of communication calls that is special to requests (MPI-4.1 §12.3.5). The request
-//! belongs to the MPI underneath, so every MPI_Wait and MPI_Test takes it, mixed with other
-//! requests. Within a node the data have moved when the call returns, and the request is complete.
-//! Between nodes the request is complete when the transfer is ([`grequests`]), so a program may
-//! compute meanwhile.
+//! Requests of communication calls (MPI-4.1 §12.3.5). A request belongs to the host MPI, so every
+//! MPI_Wait and MPI_Test accepts it together with other requests. Within a node the transfer and
+//! its request are complete when the call returns. Between nodes the request completes with the
+//! transfer ([`grequests`]), so a program can compute meanwhile.
 
 use super::answer::{code_of_request, on_window, place_for};
 use super::{MPI_Request, MPI_Status, MPI_Win};
@@ -14,10 +13,10 @@ use crate::window::report::{Wrong, carry_out};
 use crate::window::synchronise;
 use core::ffi::c_int;
 
-/// Carries out a quick call by `transfer`, which returns `Some` if the data have moved, and stores
-/// a request. `Some` if both are done. Does nothing where the full call is needed, because the
-/// request or the epoch may be wrong. A call of the MPI may have to make the request; if that
-/// fails, the full call begins again.
+/// Executes a fast-path call by `transfer`, which returns `Some` if the data have moved, and stores
+/// a request. Returns `Some` if both are done. Has no effect if the full call is needed because the
+/// request or the epoch may be invalid. The host MPI may have to create the request; if that fails,
+/// the full call begins again.
 #[inline(always)]
 pub(super) fn with_request(
     to: &Quick,
@@ -34,21 +33,22 @@ pub(super) fn with_request(
     Some(())
 }
 
-/// Lets the MPI underneath make a request that is complete, and stores it.
+/// Lets the host MPI create a completed request, and stores it.
 #[inline(never)]
 fn make_request(to: &Quick, request: *mut MPI_Request) -> Option<()> {
     // SAFETY: the caller's pointer to a request, which is not null.
     unsafe { to.comm().completed_request(to.host(), request) }.ok()
 }
 
-/// Whether a call with a request is known to be right in this epoch, and has a place for it.
+/// Whether a call with a request is known to be valid in this epoch, and its request pointer is not
+/// null.
 #[inline(always)]
 fn may_request(to: &Quick, request: *mut MPI_Request) -> bool {
     to.is_passive() && !request.is_null()
 }
 
-/// Carries out a communication call on `rank`, and stores a request. Anything wrong with the
-/// request or the epoch is found before any byte moves.
+/// Executes a communication call on `rank`, and stores a request. The request and the epoch are
+/// checked before any byte moves.
 #[inline]
 pub(super) fn on_target_with(
     (call, host): (&'static str, &'static Host),
@@ -88,11 +88,11 @@ pub(super) fn on_target_with(
                     }
                 }
                 transfer => {
-                    // No call of the MPI underneath would advance the transfer.
+                    // No call of the host MPI would advance the transfer.
                     if let (Some(_), Some(target)) = (transfer, target) {
                         node.flush_local(target)?;
                     }
-                    // SAFETY: likewise.
+                    // SAFETY: the caller's pointer to a request.
                     unsafe { node.comm().completed_request(host, request) }
                 }
             }
@@ -102,16 +102,16 @@ pub(super) fn on_target_with(
 }
 
 entry! {
-    /// Returns whether a request is complete, without freeing it (MPI-4.1 §3.7.6). The MPI
-    /// underneath answers. This library first advances a transfer between nodes that belongs to the
-    /// request, because MPICH 4.0 does not do so in this call. Errors: those of the MPI underneath.
+    /// Returns whether a request is complete, without freeing it (MPI-4.1 §3.7.6). The host MPI
+    /// returns it. libfompi first advances a transfer between nodes that belongs to the request,
+    /// because MPICH 4.0 does not do so in this call. Errors: those of the host MPI.
     MPI_Request_get_status PMPI_Request_get_status (
         request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
     ) {
         let host = Host::get();
         let request = host.handle(request);
         grequests::advance(host, request);
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        // SAFETY: the caller's arguments, passed on unchanged.
         unsafe { (host.call.request_get_status)(request, flag, status) }
     }
 }

@@ -1,14 +1,14 @@
-//! `pthread_create`: a thread that begins in a library of the MPI's launcher or network, or in this
-//! library, is noted as a helper (`sys::adopt::helper_threads`). All other threads begin as they
-//! would without this library.
+//! Hook of `pthread_create`: a thread whose start routine belongs to a library of the MPI's
+//! launcher or network, or to libfompi, is recorded as a helper (`sys::adopt::helper_threads`). All
+//! other threads start as without libfompi.
 
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::adopt::helper_threads::{self, Create, StartRoutine};
 use crate::sys::dl;
 use core::ffi::{c_int, c_void};
 
-/// Makes a thread as pthread_create of the C library does, with the same arguments and result
-/// (EAGAIN where there is none behind this library). Not MPI.
+/// Creates a thread like the C library's pthread_create, with the same arguments and result (EAGAIN
+/// if there is none behind libfompi). Not an MPI function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -25,10 +25,10 @@ pub unsafe extern "C-unwind" fn pthread_create(
     unsafe { next(thread, attributes, start, argument) }
 }
 
-/// Returns the next pthread_create.
+/// Returns the next pthread_create in the link order.
 fn next() -> Option<Create> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: an address of code, the same for every thread that finds it.
+    // Relaxed: every thread finds the same code address.
     if NEXT.load(Ordering::Relaxed) == 0 {
         NEXT.store(dl::next_symbol(c"pthread_create"), Ordering::Relaxed);
     }

@@ -1,15 +1,15 @@
-//! Profiling tools that come behind this library: one that is linked with the program, where this
-//! library is preloaded. Then the program's MPI_X arrives here first and has to be passed to the
-//! tool, which calls PMPI_X, and that arrives here again (MPI-4.1 §15.2.1). For tools in front
-//! there is nothing to do.
+//! Profiling tools that follow libfompi in the link order: a tool is linked with the program, and
+//! libfompi is preloaded. The program's MPI_X then arrives here first and is passed to the tool,
+//! which calls PMPI_X, and that arrives here again (MPI-4.1 §15.2.1). Tools that precede libfompi
+//! need no support.
 //!
 //! | state  | meaning                                                    |
 //! |--------|------------------------------------------------------------|
-//! | [`NONE`]   | no tool is behind: all functions are this library's own    |
-//! | [`SOME`]   | some functions are a tool's, or all are passed on; each looks |
-//! | [`UNKNOWN`] | no call has looked yet                                    |
+//! | [`NONE`]   | no tool follows: all functions are libfompi's own          |
+//! | [`SOME`]   | some functions are a tool's, or all are passed on; each resolves its own |
+//! | [`UNKNOWN`] | not determined yet                                        |
 
-use super::aside;
+use super::pass_through;
 use crate::mpi::Host;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::dl;
@@ -26,31 +26,31 @@ static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 /// Whether a function may belong to a tool.
 #[inline(always)]
 pub fn may_be_behind() -> bool {
-    // Relaxed: a constant once it is known; a thread that finds it unknown looks.
+    // Relaxed: constant once it is known; a thread that reads UNKNOWN determines it.
     STATE.load(Ordering::Relaxed) != NONE
 }
 
-/// The tool's function behind one function of this library.
+/// The tool's function that one function of libfompi passes its calls to.
 pub struct ToolFunction {
     name: &'static CStr,
-    /// its address; 1: no call has looked; 0: there is none
+    /// its address; 1: not resolved yet; 0: there is none
     address: AtomicUsize,
 }
 
-const NOT_LOOKED: usize = 1;
+const UNRESOLVED: usize = 1;
 
 impl ToolFunction {
-    /// Creates the entry for the function `name`, whose address no call has looked up yet.
+    /// Creates the entry for the function `name`, whose address is not resolved yet.
     pub const fn new(name: &'static CStr) -> ToolFunction {
-        ToolFunction { name, address: AtomicUsize::new(NOT_LOOKED) }
+        ToolFunction { name, address: AtomicUsize::new(UNRESOLVED) }
     }
 
-    /// Returns the address of the tool's function of this name, if it has one; that of the MPI's if
-    /// this library stands aside.
+    /// Returns the address of the tool's function of this name, if it has one; that of the MPI's
+    /// function in pass-through mode.
     #[cold]
     pub fn find(&self) -> Option<usize> {
         if STATE.load(Ordering::Relaxed) == UNKNOWN {
-            let state = if aside::underneath().is_some() || any() { SOME } else { NONE };
+            let state = if pass_through::unserved_host().is_some() || any() { SOME } else { NONE };
             STATE.store(state, Ordering::Relaxed);
             if state == NONE {
                 Host::get().no_tool_is_behind();
@@ -58,9 +58,9 @@ impl ToolFunction {
             }
         }
         let mut address = self.address.load(Ordering::Relaxed);
-        if address == NOT_LOOKED {
-            address = match aside::underneath() {
-                Some(unserved) => aside::function(unserved, self.name),
+        if address == UNRESOLVED {
+            address = match pass_through::unserved_host() {
+                Some(unserved) => pass_through::function(unserved, self.name),
                 None => of_tool(self.name),
             };
             self.address.store(address, Ordering::Relaxed);
@@ -69,14 +69,15 @@ impl ToolFunction {
     }
 }
 
-/// Whether a tool has any function that this library exports.
+/// Whether a tool has any function that libfompi exports.
 fn any() -> bool {
     let names = include_str!("exported.txt").lines().filter(|name| name.starts_with("MPI_"));
     names.filter_map(|name| CString::new(name).ok()).any(|name| of_tool(&name) != 0)
 }
 
-/// Returns the function `name` of a library behind this one that is no MPI, or 0 if there is none.
-/// An MPI has PMPI functions too. Finds the host if it is not known yet: a tool calls it anyway.
+/// Returns the function `name` of a library behind libfompi that is not an MPI, or 0 if there is
+/// none. An MPI also has PMPI functions. Determines the host MPI if it is not known yet, because a
+/// tool calls it in any case.
 fn of_tool(name: &CStr) -> usize {
     let address = dl::next_symbol(name);
     if address == 0 || address == Host::get().library.symbol(name) {

@@ -1,9 +1,8 @@
 //! Communication calls (MPI-4.1 §12.3). The functions of a family differ in the type of their
 //! counts and in whether they have a request: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`.
 //! Each is a row below, `signature = work(native)`. `work` is a function of this file. `native` is
-//! the function of the MPI underneath, for windows of that MPI; `native_c else native` where an MPI
-//! may have no function with large counts. `quick[]` and `quick[request]` name the function that
-//! tries the common case.
+//! the host MPI's function, for delegated windows; `native_c else native` if an MPI may lack the
+//! function with large counts. `quick[]` and `quick[request]` name the fast path.
 
 use super::answer::on_window;
 use super::request_calls::{on_target_with, with_request};
@@ -20,13 +19,13 @@ fn buffer(host: &Host, address: *const c_void, count: i64, datatype: MPI_Datatyp
     Buffer { address, count, datatype: host.handle(datatype) }
 }
 
-/// Returns a buffer of the caller with its handle as it was passed, for a quick call.
+/// Returns a buffer of the caller with its handle as passed, for the fast path.
 #[inline(always)]
 fn passed(address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
     Buffer { address: address.cast_mut().cast(), count, datatype }
 }
 
-/// Returns a place in a window.
+/// Returns the target location of a call.
 #[inline]
 fn target(
     host: &Host,
@@ -38,8 +37,8 @@ fn target(
     TargetBuffer { rank, disp: disp as i64, count, datatype: host.handle(datatype) }
 }
 
-/// Carries out a communication call on `rank`. A call that succeeds after a fence begins an epoch;
-/// a call that is refused does not, nor does one on MPI_PROC_NULL.
+/// Executes a communication call on `rank`. A call that succeeds after a fence opens an epoch; a
+/// call that fails does not, nor does one on MPI_PROC_NULL.
 #[inline]
 fn on_target(
     call: &'static str,
@@ -76,7 +75,7 @@ struct Call {
     /// the target
     rank: c_int,
     win: MPI_Win,
-    /// the caller's place for a request; `None`: the call has no request
+    /// the caller's pointer to a request; `None`: the call has no request
     request: Option<*mut MPI_Request>,
 }
 
@@ -95,7 +94,7 @@ impl Call {
     }
 }
 
-/// Carries out a call of the put family.
+/// Executes a call of the put family.
 ///
 /// # Safety
 /// `from` is a buffer of the caller.
@@ -106,11 +105,11 @@ unsafe fn put(
     target: TargetBuffer,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid buffers.
     call.carry_out(|place| unsafe { staged::put(place, from, target) }, theirs)
 }
 
-/// Carries out a call of the get family.
+/// Executes a call of the get family.
 ///
 /// # Safety
 /// `into` is a buffer of the caller, which may be written.
@@ -121,12 +120,11 @@ unsafe fn get(
     target: TargetBuffer,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid buffers.
     call.carry_out(|place| unsafe { staged::get(place, into, target) }, theirs)
 }
 
-/// Carries out a call of the accumulate family, or of the get_accumulate family, which has a
-/// `result`.
+/// Executes a call of the accumulate family, or of the get_accumulate family, which has a `result`.
 ///
 /// # Safety
 /// `from` and `result` are buffers of the caller; `result` may be written.
@@ -140,12 +138,12 @@ unsafe fn accumulate(
 ) -> c_int {
     let given = Accumulation { origin: from, result, target, op: call.host.handle(op) };
     if call.request.is_none() || result.is_none() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees valid buffers.
         return call.carry_out(|place| unsafe { staged::accumulate(place, &given) }, theirs);
     }
     call.carry_out(
         |place| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees valid buffers.
             unsafe { staged::accumulate(place, &given) }?;
             // docs/decisions/0017
             place
@@ -160,9 +158,9 @@ unsafe fn accumulate(
 puts_and_gets! {
     /// Transfers data to a target (MPI-4.1 §12.3.1). By stores where the target's memory is mapped
     /// here, by process_vm into other memory of this node, and by RDMA WRITE to other nodes. Only
-    /// the last, and small puts by process_vm of which an epoch has several, are not complete at
-    /// the target when the call returns. The quick path serves one predefined type in mapped
-    /// memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// RDMA WRITE, and small puts by process_vm that an epoch gathers, may be incomplete at the
+    /// target when the call returns. The fast path serves one predefined type in mapped memory.
+    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
     /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OTHER if the target is lost.
     MPI_Put PMPI_Put (
@@ -172,19 +170,19 @@ puts_and_gets! {
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
-    /// WRITE to other nodes. Only the last, and small puts by process_vm of which an epoch has
-    /// several, are not complete at the target when the call returns. Errors: MPI_ERR_WIN,
-    /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT,
-    /// MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target is lost.
+    /// WRITE to other nodes. Only RDMA WRITE, and small puts by process_vm that an epoch gathers,
+    /// may be incomplete at the target when the call returns. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
+    /// MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE,
+    /// MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target is lost.
     MPI_Put_c PMPI_Put_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
     ) = put(put_c else put);
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5). The request is one
-    /// of the MPI underneath: on one node it is complete when the call returns; between nodes it is
-    /// complete when the buffers may be used again. Errors: those of MPI_Put, and MPI_ERR_RMA_SYNC
-    /// in an epoch that is not passive, MPI_ERR_ARG for a null pointer as the request.
+    /// of the host MPI: on one node it is complete when the call returns; between nodes it
+    /// completes when the buffers may be reused. Errors: those of MPI_Put, and MPI_ERR_RMA_SYNC
+    /// outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as the request.
     MPI_Rput PMPI_Rput (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
@@ -192,9 +190,9 @@ puts_and_gets! {
     ) = put(rput) quick[request] put_get::put_quick;
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
-    /// The request is one of the MPI underneath: on one node it is complete when the call returns;
-    /// between nodes it is complete when the buffers may be used again. Errors: those of MPI_Put,
-    /// and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null pointer as the
+    /// The request is one of the host MPI: on one node it is complete when the call returns;
+    /// between nodes it completes when the buffers may be reused. Errors: those of MPI_Put, and
+    /// MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as the
     /// request.
     MPI_Rput_c PMPI_Rput_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
@@ -204,9 +202,9 @@ puts_and_gets! {
 
     /// Transfers data from a target (MPI-4.1 §12.3.2). By loads where the target's memory is mapped
     /// here, by process_vm from other memory of this node, and by RDMA READ from other nodes; only
-    /// then the data may arrive after the call returns. The quick path serves one predefined type
-    /// in mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access
-    /// epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// RDMA READ may complete after the call returns. The fast path serves one predefined type in
+    /// mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OTHER if the target is lost.
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
@@ -215,7 +213,7 @@ puts_and_gets! {
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
-    /// READ from other nodes; only then the data may arrive after the call returns. Errors:
+    /// READ from other nodes; only RDMA READ may complete after the call returns. Errors:
     /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
     /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target
     /// is lost.
@@ -225,10 +223,9 @@ puts_and_gets! {
     ) = get(get_c else get);
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5). The request is
-    /// one of the MPI underneath: on one node it is complete when the call returns; between nodes
-    /// it is complete when the buffers may be used again. Errors: those of MPI_Get, and
-    /// MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null pointer as the
-    /// request.
+    /// one of the host MPI: on one node it is complete when the call returns; between nodes it
+    /// completes when the buffers may be reused. Errors: those of MPI_Get, and MPI_ERR_RMA_SYNC
+    /// outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as the request.
     MPI_Rget PMPI_Rget (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
@@ -236,9 +233,9 @@ puts_and_gets! {
     ) = get(rget) quick[request] put_get::get_quick;
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
-    /// counts. The request is one of the MPI underneath: on one node it is complete when the call
-    /// returns; between nodes it is complete when the buffers may be used again. Errors: those of
-    /// MPI_Get, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null
+    /// counts. The request is one of the host MPI: on one node it is complete when the call
+    /// returns; between nodes it completes when the buffers may be reused. Errors: those of
+    /// MPI_Get, and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a null
     /// pointer as the request.
     MPI_Rget_c PMPI_Rget_c (
         origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
@@ -248,47 +245,47 @@ puts_and_gets! {
 }
 
 accumulates! {
-    /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4). A single
-    /// element that all ranks can change by one atomic instruction of the processor or the RDMA
-    /// device is changed by it; all other elements are changed under the accumulate lock of the
-    /// target, unless this rank holds the target exclusively. The quick path serves a few elements
-    /// in mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access
-    /// epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// Combines origin data with target data by a predefined operation (MPI-4.1 §12.3.4). A single
+    /// element is updated by an atomic instruction of the processor or the RDMA device if all ranks
+    /// can use it; all other elements are updated under the accumulate lock of the target, unless
+    /// this rank holds an exclusive lock. The fast path serves a few elements in mapped memory.
+    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OP, MPI_ERR_OTHER if the target is lost.
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     ) = accumulate(accumulate) quick[] single::accumulate_quick;
 
-    /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
-    /// large counts. A single element that all ranks can change by one atomic instruction of the
-    /// processor or the RDMA device is changed by it; all other elements are changed under the
-    /// accumulate lock of the target, unless this rank holds the target exclusively. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
-    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if
-    /// the target is lost.
+    /// Combines origin data with target data by a predefined operation (MPI-4.1 §12.3.4), with
+    /// large counts. A single element is updated by an atomic instruction of the processor or the
+    /// RDMA device if all ranks can use it; all other elements are updated under the accumulate
+    /// lock of the target, unless this rank holds an exclusive lock. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT,
+    /// MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if the target is
+    /// lost.
     MPI_Accumulate_c PMPI_Accumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
         win: MPI_Win,
     ) = accumulate(accumulate_c else accumulate);
 
-    /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5).
-    /// The request is one of the MPI underneath: on one node it is complete when the call returns;
-    /// between nodes it is complete when the buffers may be used again. Errors: those of
-    /// MPI_Accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null
-    /// pointer as the request.
+    /// Combines origin data with target data, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5).
+    /// The request is one of the host MPI: on one node it is complete when the call returns;
+    /// between nodes it completes when the buffers may be reused. Errors: those of MPI_Accumulate,
+    /// and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as
+    /// the request.
     MPI_Raccumulate PMPI_Raccumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
     ) = accumulate(raccumulate) quick[request] single::accumulate_quick;
 
-    /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
-    /// with large counts. The request is one of the MPI underneath: on one node it is complete when
-    /// the call returns; between nodes it is complete when the buffers may be used again. Errors:
-    /// those of MPI_Accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG
-    /// for a null pointer as the request.
+    /// Combines origin data with target data, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
+    /// with large counts. The request is one of the host MPI: on one node it is complete when the
+    /// call returns; between nodes it completes when the buffers may be reused. Errors: those of
+    /// MPI_Accumulate, and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a
+    /// null pointer as the request.
     MPI_Raccumulate_c PMPI_Raccumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
@@ -298,12 +295,12 @@ accumulates! {
 
 get_accumulates! {
     /// Returns data of a target and combines them with those of the origin, element by element
-    /// (MPI-4.1 §12.3.4). A single element that all ranks can change by one atomic instruction of
-    /// the processor or the RDMA device is changed by it; all other elements are changed under the
-    /// accumulate lock of the target, unless this rank holds the target exclusively. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
-    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if
-    /// the target is lost.
+    /// (MPI-4.1 §12.3.4). A single element is updated by an atomic instruction of the processor or
+    /// the RDMA device if all ranks can use it; all other elements are updated under the accumulate
+    /// lock of the target, unless this rank holds an exclusive lock. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT,
+    /// MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if the target is
+    /// lost.
     MPI_Get_accumulate PMPI_Get_accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
@@ -311,12 +308,12 @@ get_accumulates! {
     ) = accumulate(get_accumulate) quick[] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them with those of the origin, element by element
-    /// (MPI-4.1 §12.3.4), with large counts. A single element that all ranks can change by one
-    /// atomic instruction of the processor or the RDMA device is changed by it; all other elements
-    /// are changed under the accumulate lock of the target, unless this rank holds the target
-    /// exclusively. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
-    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
-    /// MPI_ERR_OP, MPI_ERR_OTHER if the target is lost.
+    /// (MPI-4.1 §12.3.4), with large counts. A single element is updated by an atomic instruction
+    /// of the processor or the RDMA device if all ranks can use it; all other elements are updated
+    /// under the accumulate lock of the target, unless this rank holds an exclusive lock. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
+    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if
+    /// the target is lost.
     MPI_Get_accumulate_c PMPI_Get_accumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype,
         result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
@@ -325,10 +322,10 @@ get_accumulates! {
     ) = accumulate(get_accumulate_c else get_accumulate);
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
-    /// §12.3.5). The request is one of the MPI underneath: on one node it is complete when the call
-    /// returns; between nodes it is complete when the buffers may be used again. Errors: those of
-    /// MPI_Get_accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a
-    /// null pointer as the request.
+    /// §12.3.5). The request is one of the host MPI: on one node it is complete when the call
+    /// returns; between nodes it completes when the buffers may be reused. Errors: those of
+    /// MPI_Get_accumulate, and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for
+    /// a null pointer as the request.
     MPI_Rget_accumulate PMPI_Rget_accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
@@ -337,10 +334,10 @@ get_accumulates! {
     ) = accumulate(rget_accumulate) quick[request] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
-    /// §12.3.5), with large counts. The request is one of the MPI underneath: on one node it is
-    /// complete when the call returns; between nodes it is complete when the buffers may be used
-    /// again. Errors: those of MPI_Get_accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not
-    /// passive, MPI_ERR_ARG for a null pointer as the request.
+    /// §12.3.5), with large counts. The request is one of the host MPI: on one node it is complete
+    /// when the call returns; between nodes it completes when the buffers may be reused. Errors:
+    /// those of MPI_Get_accumulate, and MPI_ERR_RMA_SYNC outside of a passive-target epoch,
+    /// MPI_ERR_ARG for a null pointer as the request.
     MPI_Rget_accumulate_c PMPI_Rget_accumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype,
         result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
@@ -351,10 +348,10 @@ get_accumulates! {
 
 quick_entry! {
     /// Returns one element of a target and combines it with one of the origin (MPI-4.1 §12.3.4).
-    /// One atomic instruction of the processor where the memory is mapped, FETCH_ADD or CMP_SWAP of
-    /// the RDMA device for words of 64 bits between nodes, one of the target's processor over TCP,
-    /// else under the accumulate lock of the target. Complete when it returns, but over TCP. The
-    /// quick path serves the first case. Errors: those of MPI_Accumulate.
+    /// Executed by an atomic instruction of this processor if the memory is mapped, by FETCH_ADD or
+    /// CMP_SWAP of the RDMA device for 64-bit words between nodes, by the target's processor over
+    /// TCP, and otherwise under the accumulate lock of the target. Complete when it returns, except
+    /// over TCP. The fast path serves mapped memory. Errors: those of MPI_Accumulate.
     MPI_Fetch_and_op PMPI_Fetch_and_op (
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
@@ -375,17 +372,17 @@ quick_entry! {
             unsafe { staged::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
         }, |native| {
             let (t, o) = (host.handle(datatype), host.handle(op));
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.fetch_and_op)(origin, result, t, rank, disp, o, native) }
         })
     }
 
     /// Returns one element of a target and replaces it if it equals `compare` (MPI-4.1 §12.3.4).
-    /// One atomic instruction of the processor where the memory is mapped, CMP_SWAP of the RDMA
-    /// device for words of 64 bits between nodes, one of the target's processor over TCP, else
-    /// under the accumulate lock of the target. Complete when it returns, but over TCP. The quick
-    /// path serves the first case. Errors: those of MPI_Put, MPI_ERR_TYPE for a type that is not
-    /// compared.
+    /// Executed by an atomic instruction of this processor if the memory is mapped, by CMP_SWAP of
+    /// the RDMA device for 64-bit words between nodes, by the target's processor over TCP, and
+    /// otherwise under the accumulate lock of the target. Complete when it returns, except over
+    /// TCP. The fast path serves mapped memory. Errors: those of MPI_Put, MPI_ERR_TYPE for a type
+    /// that cannot be compared.
     MPI_Compare_and_swap PMPI_Compare_and_swap (
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
@@ -406,7 +403,7 @@ quick_entry! {
             unsafe { staged::compare_and_swap(place, origin, compare, result, target) }
         }, |native| {
             let t = host.handle(datatype);
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.compare_and_swap)(origin, compare, result, t, rank, disp, native) }
         })
     }

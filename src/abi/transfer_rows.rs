@@ -1,6 +1,5 @@
-//! The macros behind the rows of [`super::transfer`]: one for each list of arguments. A row makes
-//! `MPI_X` and `PMPI_X`, with one body for both. Not for the work itself, which is in functions of
-//! `transfer`.
+//! Macros of the rows of [`super::transfer`]: one for each list of arguments. A row defines `MPI_X`
+//! and `PMPI_X`, which share one body. The functions of `transfer` execute the calls.
 
 /// `Some` of the argument, or `None` if there is none.
 macro_rules! optional {
@@ -12,30 +11,30 @@ macro_rules! optional {
     };
 }
 
-/// Calls a function of the MPI underneath. Narrows the counts among the arguments if that MPI has
-/// no function with large counts.
+/// Calls a function of the host MPI. Narrows the counts if that MPI has no function with large
+/// counts.
 macro_rules! native {
     ($host:ident.$small:ident [$($count:ident)*] $arguments:tt) => {
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        // SAFETY: the caller's arguments, passed on unchanged.
         unsafe { ($host.call.$small) $arguments }
     };
     ($host:ident.$large:ident else $small:ident [$($count:ident)*] $arguments:tt) => {
         match $host.call.$large {
-            // SAFETY: likewise.
+            // SAFETY: the caller's arguments, passed on unchanged.
             Some(call) => unsafe { call $arguments },
             None => {
                 let ($(Some($count),)*) = ($(narrow($count),)*) else {
                     return $host.constants.class(Class::Count);
                 };
-                // SAFETY: likewise.
+                // SAFETY: the caller's arguments, passed on unchanged.
                 unsafe { ($host.call.$small) $arguments }
             }
         }
     };
 }
 
-/// Runs a quick call: by the function `with` if the call has a request, which that function
-/// stores.
+/// Runs the fast path of a call: by the function `with` if the call has a request, which that
+/// function stores.
 macro_rules! run {
     ($with:ident, $to:ident [] $quick:expr) => {
         $quick
@@ -45,7 +44,7 @@ macro_rules! run {
     };
 }
 
-/// An entry, or a quick entry if there is a block that tries the common case.
+/// An entry, with a fast path if the row has one.
 macro_rules! row {
     ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
         entry! { $(#[$doc])* $name $profiled $parameters $body }
@@ -71,10 +70,10 @@ macro_rules! puts_and_gets {
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $win: $wt, $($request: $rqt,)?
         ) [$({
-            // Handles as the caller passed them: if those of one type differ in the garbage above
-            // them, the full call serves them.
-            let alike = $oc == $tc && $ot == $tt && !$origin.is_null();
-            let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
+            // Handles as the caller passed them: if those of one type differ in the unused upper
+            // bits, the full call handles them.
+            let same_type = $oc == $tc && $ot == $tt && !$origin.is_null();
+            let to = if same_type { Quick::new($win, $rank, ENTRY) } else { None };
             let from = passed($origin, $oc.into(), $ot);
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
@@ -110,8 +109,8 @@ macro_rules! accumulates {
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $op: $opt, $win: $wt, $($request: $rqt,)?
         ) [$({
-            let alike = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
-            let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
+            let same_type = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
+            let to = if same_type { Quick::new($win, $rank, ENTRY) } else { None };
             let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
@@ -149,8 +148,9 @@ macro_rules! get_accumulates {
             $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
             $($request: $rqt,)?
         ) [$({
-            let alike = $oc == 1 && $rc == 1 && $tc == 1 && $ot == $tt && $rst == $tt; // as above
-            let given = alike && !$origin.is_null() && !$result.is_null();
+            // As above.
+            let same_type = $oc == 1 && $rc == 1 && $tc == 1 && $ot == $tt && $rst == $tt;
+            let given = same_type && !$origin.is_null() && !$result.is_null();
             let to = if given { Quick::new($win, $rank, ENTRY) } else { None };
             let what = ($disp as i64, $tt, $op);
             to.and_then(|to| {

@@ -1,44 +1,44 @@
-//! Counters of the road between nodes, over an RDMA device or TCP, for programs that measure. Not
-//! MPI. `scripts/dev/headers` writes the comments here into `include/fompi.h`.
+//! Counters of the transport between nodes, RDMA or TCP, for programs that measure. Not MPI.
+//! `scripts/dev/headers` copies these comments into `include/fompi.h`.
 
 use crate::fabric::net::Wire;
 use core::ffi::c_int;
 
-/// The connections, the registered memory and the requests of this process between nodes, since it
-/// began. Over TCP, too, in spite of the name. Operations on memory of the own node are not
-/// counted: in a job on one node all counters are 0.
+/// Connections, registered memory and requests of this process between nodes since its start, also
+/// over TCP, in spite of the name. Operations on memory of the same node are not counted: in a job
+/// on one node all counters are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct fompi_verbs_counts {
-    /// connections that this process has opened: processes that it has contacted
+    /// connections that this process has opened
     pub contacted: u64,
-    /// connections that others have opened to this process
+    /// connections that other processes have opened to this process
     pub accepted: u64,
     /// regions of memory that are registered with the device, or that TCP serves
     pub regions: u64,
     /// bytes of these regions
     pub registered_bytes: u64,
-    /// registrations for one operation: of a buffer that was not registered before
+    /// registrations of a buffer for one operation
     pub registrations: u64,
     /// requests that write data to the target (RDMA WRITE)
     pub puts: u64,
     /// requests that read data from the target (RDMA READ)
     pub gets: u64,
-    /// atomic requests (fetch-and-add, compare-and-swap), with an answer or without
+    /// atomic requests (fetch-and-add, compare-and-swap), with or without a result
     pub atomics: u64,
     /// requests that read a control word of the target
     pub reads: u64,
-    /// requests of flushes that read a word to learn that earlier writes are done
+    /// reads by flushes that confirm the completion of earlier writes
     pub proofs: u64,
-    /// times that this process waited for an answer: round trips
+    /// waits of this process for a response: round trips
     pub waits: u64,
-    /// times that requests were handed to the device or to TCP: one request, or a chain of them
+    /// submissions to the device or to TCP, each of one request or a chain of requests
     pub doorbells: u64,
 }
 
-/// Stores the counters of this process. Returns 1 if it has opened an RDMA device or TCP, as it
-/// does for its first window over several nodes; else 0, with all counters 0. Not MPI; raises no
-/// error.
+/// Stores the counters of this process. Returns 1 if it has opened an RDMA device or TCP, which it
+/// does for its first window over several nodes; otherwise returns 0 and all counters are 0. Not an
+/// MPI function; raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
     let found = Wire::opened().map(Wire::counts).reduce(|mut all, counts| {

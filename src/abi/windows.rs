@@ -11,7 +11,7 @@ use crate::window::create::{self, Failure, Made, WindowRequest};
 use crate::window::{Flavor, LocalWindow};
 use core::ffi::{c_int, c_void};
 
-/// Makes a window and stores its handle and, for allocated memory, its address.
+/// Creates a window and stores its handle and, for allocated memory, its address.
 ///
 /// # Safety
 /// `win` points to a window handle and `memory` to a pointer, or they are null.
@@ -34,7 +34,7 @@ unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -
         Err(Failure::Ours(error)) => {
             if !win.is_null() {
                 // Open MPI's Fortran converts the handle to an integer, whatever the call returns.
-                // SAFETY: the caller's duty: a place for a handle.
+                // SAFETY: the caller guarantees a pointer to a handle.
                 unsafe { host.store(win, host.constants.win_null) };
             }
             return raise_on_comm(call, host, request.comm, error);
@@ -42,15 +42,15 @@ unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -
         Err(Failure::Host(code)) => return code,
     };
     if !memory.is_null() {
-        // SAFETY: the caller vouches for `memory`.
+        // SAFETY: the caller guarantees that `memory` points to a pointer.
         unsafe { memory.cast::<usize>().write_unaligned(base) };
     }
-    // SAFETY: the caller vouches for `win`.
+    // SAFETY: the caller guarantees that `win` points to a handle.
     unsafe { host.store(win, handle) };
     0
 }
 
-/// Stores the answers of MPI_Win_shared_query.
+/// Stores the results of MPI_Win_shared_query.
 ///
 /// # Safety
 /// `baseptr` points to a pointer; `store` stores size and unit.
@@ -66,19 +66,19 @@ unsafe fn query(
         true => node.first_with_memory()?,
         false => Some(node.target(rank)?),
     };
-    // If no rank exposes memory, the answer is that of rank 0.
+    // If no rank exposes memory, the result is that of rank 0.
     let (base, bytes, unit) = node.part(rank.unwrap_or(Rank::FIRST))?;
     store(bytes.cast_signed().to_isize(), unit.cast_signed().to_isize());
-    // SAFETY: the caller vouches for `baseptr`.
+    // SAFETY: the caller guarantees that `baseptr` points to a pointer.
     unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };
     Ok(())
 }
 
 entry! {
-    /// Makes a window over memory of the program (MPI-4.1 §12.2.1). Collective: either all ranks
-    /// make it, or none. Each rank reaches the memory by load and store if it lies in memory of
-    /// MPI_Alloc_mem, else by process_vm, and between nodes over the RDMA device; where none of
-    /// them works the window is delegated. Errors, by the handler of `comm`: MPI_ERR_COMM,
+    /// Creates a window over memory of the program (MPI-4.1 §12.2.1). Collective: either all ranks
+    /// create it, or none. Each rank accesses the memory by load and store if it lies in memory of
+    /// MPI_Alloc_mem, otherwise by process_vm, and between nodes over the RDMA device; if none of
+    /// them works, the window is delegated. Errors, by the handler of `comm`: MPI_ERR_COMM,
     /// MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_create PMPI_Win_create (
         base: *mut c_void, size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm,
@@ -90,12 +90,12 @@ entry! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// Makes a window over memory of the program (MPI-4.1 §12.2.1), with a large displacement unit.
-    /// Collective: either all ranks make it, or none. Each rank reaches the memory by load and
-    /// store if it lies in memory of MPI_Alloc_mem, else by process_vm, and between nodes over the
-    /// RDMA device; where none of them works the window is delegated. Errors, by the handler of
-    /// `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM,
-    /// MPI_ERR_OTHER.
+    /// Creates a window over memory of the program (MPI-4.1 §12.2.1), with a large displacement
+    /// unit. Collective: either all ranks create it, or none. Each rank accesses the memory by load
+    /// and store if it lies in memory of MPI_Alloc_mem, otherwise by process_vm, and between nodes
+    /// over the RDMA device; if none of them works, the window is delegated. Errors, by the handler
+    /// of `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO,
+    /// MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_create_c PMPI_Win_create_c (
         base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
@@ -105,11 +105,11 @@ entry! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// Makes a window without memory (MPI-4.1 §12.2.4), to which each rank attaches regions later.
-    /// Collective: either all ranks make it, or none. The road is chosen for each region: load and
-    /// store for memory of MPI_Alloc_mem, else process_vm, and the RDMA device between nodes.
-    /// Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM,
-    /// MPI_ERR_OTHER.
+    /// Creates a window without memory (MPI-4.1 §12.2.4), to which each rank attaches regions
+    /// later. Collective: either all ranks create it, or none. The transport is chosen for each
+    /// region: load and store for memory of MPI_Alloc_mem, otherwise process_vm, and the RDMA
+    /// device between nodes. Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_ARG,
+    /// MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_create_dynamic PMPI_Win_create_dynamic (
         info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
     ) {
@@ -120,9 +120,9 @@ entry! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// Makes a window with memory of its own (MPI-4.1 §12.2.2). Collective: either all ranks make
-    /// it, or none. The memory is a segment that all ranks of a node map, so they access it by load
-    /// and store; other nodes reach it over the RDMA device, and without one the window is
+    /// Creates a window with memory of its own (MPI-4.1 §12.2.2). Collective: either all ranks
+    /// create it, or none. The memory is a segment that all ranks of a node map, so they access it
+    /// by load and store; other nodes access it over the RDMA device; without one the window is
     /// delegated. Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP,
     /// MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate PMPI_Win_allocate (
@@ -136,10 +136,10 @@ entry! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// Makes a window with memory of its own (MPI-4.1 §12.2.2), with a large displacement unit.
-    /// Collective: either all ranks make it, or none. The memory is a segment that all ranks of a
-    /// node map, so they access it by load and store; other nodes reach it over the RDMA device,
-    /// and without one the window is delegated. Errors, by the handler of `comm`: MPI_ERR_COMM,
+    /// Creates a window with memory of its own (MPI-4.1 §12.2.2), with a large displacement unit.
+    /// Collective: either all ranks create it, or none. The memory is a segment that all ranks of a
+    /// node map, so they access it by load and store; other nodes access it over the RDMA device;
+    /// without one the window is delegated. Errors, by the handler of `comm`: MPI_ERR_COMM,
     /// MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate_c PMPI_Win_allocate_c (
         size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
@@ -151,11 +151,11 @@ entry! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// Makes a window with memory of its own (MPI-4.1 §12.2.3). Collective: either all ranks make
-    /// it, or none. The memory is one segment that all ranks map, so they access it by load and
-    /// store. Ranks that cannot share memory are left to the MPI underneath, which reports the
-    /// error. Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP,
-    /// MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
+    /// Creates a window with memory of its own (MPI-4.1 §12.2.3). Collective: either all ranks
+    /// create it, or none. The memory is one segment that all ranks map, so they access it by load
+    /// and store. If ranks cannot share memory, the host MPI gets the call and reports the error.
+    /// Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG,
+    /// MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate_shared PMPI_Win_allocate_shared (
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
         win: *mut MPI_Win,
@@ -167,10 +167,10 @@ entry! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// Makes a window with memory of its own (MPI-4.1 §12.2.3), with a large displacement unit.
-    /// Collective: either all ranks make it, or none. The memory is one segment that all ranks map,
-    /// so they access it by load and store. Ranks that cannot share memory are left to the MPI
-    /// underneath, which reports the error. Errors, by the handler of `comm`: MPI_ERR_COMM,
+    /// Creates a window with memory of its own (MPI-4.1 §12.2.3), with a large displacement unit.
+    /// Collective: either all ranks create it, or none. The memory is one segment that all ranks
+    /// map, so they access it by load and store. If ranks cannot share memory, the host MPI gets
+    /// the call and reports the error. Errors, by the handler of `comm`: MPI_ERR_COMM,
     /// MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate_shared_c PMPI_Win_allocate_shared_c (
         size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
@@ -183,7 +183,7 @@ entry! {
     }
 
     /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
-    /// §12.2.3); no address and size 0 if this process cannot reach it by load and store.
+    /// §12.2.3); a null address and size 0 if this process cannot access it by load and store.
     /// MPI_PROC_NULL stands for the first rank that exposes memory. Reads that rank's descriptor
     /// and moves no data. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_FLAVOR for a dynamic
     /// window, MPI_ERR_ARG for a null pointer.
@@ -198,21 +198,21 @@ entry! {
             let store = |bytes: isize, unit: isize| {
                 // SAFETY: the caller's pointers.
                 unsafe { size.write(bytes) };
-                // SAFETY: likewise.
+                // SAFETY: the caller's pointer.
                 unsafe { disp_unit.write(create::int_or_undefined(host, unit)) };
             };
             // SAFETY: the caller's pointers.
             unsafe { query(host, node, rank, baseptr, store) }
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_shared_query)(native, rank, size, disp_unit, baseptr) }
         })
     }
 
     /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
-    /// §12.2.3), with a large displacement unit; no address and size 0 if this process cannot reach
-    /// it by load and store. MPI_PROC_NULL stands for the first rank that exposes memory. Reads
-    /// that rank's descriptor and moves no data. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
+    /// §12.2.3), with a large displacement unit; a null address and size 0 if this process cannot
+    /// access it by load and store. MPI_PROC_NULL stands for the first rank that exposes memory.
+    /// Reads that rank's descriptor and moves no data. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
     /// MPI_ERR_RMA_FLAVOR for a dynamic window, MPI_ERR_ARG for a null pointer.
     MPI_Win_shared_query_c PMPI_Win_shared_query_c (
         win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut MPI_Aint,
@@ -225,18 +225,18 @@ entry! {
             let store = |bytes: isize, unit: isize| {
                 // SAFETY: the caller's pointers.
                 unsafe { size.write(bytes) };
-                // SAFETY: likewise.
+                // SAFETY: the caller's pointer.
                 unsafe { disp_unit.write(unit) };
             };
             // SAFETY: the caller's pointers.
             unsafe { query(host, node, rank, baseptr, store) }
         }, |native| {
             if let Some(call) = host.call.win_shared_query_c {
-                // SAFETY: the caller's arguments, as for the MPI underneath alone.
+                // SAFETY: the caller's arguments, passed on unchanged.
                 return unsafe { call(native, rank, size, disp_unit, baseptr) };
             }
             let mut unit = 0;
-            // SAFETY: likewise, with an int for the displacement unit.
+            // SAFETY: the caller's arguments, with an int for the displacement unit.
             let code = unsafe {
                 (host.call.win_shared_query)(native, rank, size, &mut unit, baseptr)
             };
@@ -247,10 +247,10 @@ entry! {
     }
 
     /// Frees a window (MPI-4.1 §12.2.5) and stores MPI_WIN_NULL. The attributes are deleted first,
-    /// while the window can still be used. Then all ranks meet in a fence on the road of the
-    /// window, and the memory of the window is released. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
-    /// an epoch is open, MPI_ERR_ARG for a null pointer, and the code of a delete callback that
-    /// fails; the window stays then.
+    /// while the window can still be used. Then all ranks synchronise in a fence on the window's
+    /// transport, and the memory of the window is released. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC
+    /// if an epoch is open, MPI_ERR_ARG for a null pointer, and the code of a delete callback that
+    /// fails, in which case the window stays.
     MPI_Win_free PMPI_Win_free (win: *mut MPI_Win) {
         let host = Host::get();
         if let Err(error) = place_for(win) {
@@ -266,7 +266,7 @@ entry! {
             errhandler::forget(host, handler);
             Ok(())
         }, |mut native| {
-            // SAFETY: a window of the MPI underneath.
+            // SAFETY: a window of the host MPI.
             unsafe { (host.call.win_free)(&mut native) }
         });
         if code == 0 {
@@ -280,27 +280,27 @@ entry! {
     /// of regions that other ranks read, under its group lock, and registers the memory with the
     /// RDMA device if the window has ranks of other nodes. Errors: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR
     /// for a window that is not dynamic, MPI_ERR_SIZE, MPI_ERR_BUFFER for a null pointer,
-    /// MPI_ERR_RMA_ATTACH for memory that is attached already.
+    /// MPI_ERR_RMA_ATTACH for memory that is already attached.
     MPI_Win_attach PMPI_Win_attach (win: MPI_Win, base: *mut c_void, size: MPI_Aint) {
         let host = Host::get();
         on_window("MPI_Win_attach", host, win, |_, node| {
             node.attach(base.expose_provenance() as u64, size as i64)
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_attach)(native, base, size) }
         })
     }
 
     /// Detaches the region at `base` from a dynamic window (MPI-4.1 §12.2.4). Local: waits for
-    /// accesses to this rank's regions that are under way, but not for epochs of their origins; no
-    /// later access reaches the region. Errors: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR for a window that
-    /// is not dynamic, MPI_ERR_RMA_ATTACH if no region begins at `base`.
+    /// accesses to this rank's regions in progress, but not for epochs of their origins; no later
+    /// access reaches the region. Errors: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR for a window that is not
+    /// dynamic, MPI_ERR_RMA_ATTACH if no region begins at `base`.
     MPI_Win_detach PMPI_Win_detach (win: MPI_Win, base: *const c_void) {
         let host = Host::get();
         on_window("MPI_Win_detach", host, win, |_, node| {
             node.detach(base.addr().to_u64())
         }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            // SAFETY: the caller's arguments, passed on unchanged.
             unsafe { (host.call.win_detach)(native, base) }
         })
     }

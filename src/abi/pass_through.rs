@@ -1,14 +1,14 @@
-//! Standing aside: if this library does not serve the MPI underneath, or that MPI comes first in
-//! the program, every call is passed on to that MPI with its arguments unchanged. The types of an
-//! entry are as wide as registers, so no part of a handle is lost, whatever that MPI's handles are.
-//! The call goes to the function that the program would have reached without this library: a
-//! tool's, if a tool comes behind.
+//! Pass-through mode: if libfompi does not support the host MPI, or that MPI precedes libfompi in
+//! the program's link order, every call is passed to that MPI with its arguments unchanged. All
+//! arguments are as wide as registers, so no part of a handle is lost, whatever that MPI's handles
+//! are. The call goes to the function that the program would have reached without libfompi: that of
+//! a profiling tool, if one follows in the link order.
 //!
 //! | state     | meaning                                |
 //! |-----------|----------------------------------------|
-//! | [`SERVED`]  | this library serves the MPI          |
-//! | [`ASIDE`]   | it does not: all calls are passed on |
-//! | [`UNKNOWN`] | no call has looked yet               |
+//! | [`SERVED`]  | libfompi serves the MPI              |
+//! | [`PASSED`]  | it does not: all calls are passed on |
+//! | [`UNKNOWN`] | not determined yet                   |
 
 use crate::config::{Config, Fallback};
 use crate::mpi::Host;
@@ -21,24 +21,24 @@ use std::ffi::CString;
 use std::sync::OnceLock;
 
 const SERVED: u32 = 0;
-const ASIDE: u32 = 1;
+const PASSED: u32 = 1;
 const UNKNOWN: u32 = 2;
 
 static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// Whether calls may have to pass on.
+/// Whether calls may have to be passed on.
 #[inline(always)]
-pub fn may_be() -> bool {
-    // Relaxed: a constant once it is known; a thread that finds it unknown looks.
+pub fn may_apply() -> bool {
+    // Relaxed: constant once it is known; a thread that reads UNKNOWN determines it.
     STATE.load(Ordering::Relaxed) != SERVED
 }
 
-/// Returns the MPI to which calls are passed on, if this library stands aside. Writes a line about
-/// it, once.
+/// Returns the MPI to which calls are passed on, if libfompi is in pass-through mode. Writes a line
+/// about it, once.
 #[cold]
-pub fn underneath() -> Option<&'static Unserved> {
+pub fn unserved_host() -> Option<&'static Unserved> {
     let unserved = Host::unserved();
-    let state = if unserved.is_some() { ASIDE } else { SERVED };
+    let state = if unserved.is_some() { PASSED } else { SERVED };
     if STATE.swap(state, Ordering::Relaxed) == UNKNOWN
         && let Some(unserved) = unserved
     {
@@ -56,22 +56,22 @@ fn say(unserved: &Unserved) {
 }
 
 /// The function to which the calls of one entry are passed on.
-pub struct PassOn {
+pub struct NextFunction {
     name: &'static CStr,
-    /// the address; 0: no call has looked
+    /// the address; 0: not resolved yet
     address: AtomicUsize,
 }
 
-impl PassOn {
-    /// Creates the entry for the function `name`, whose address no call has looked up yet.
-    pub const fn new(name: &'static CStr) -> PassOn {
-        PassOn { name, address: AtomicUsize::new(0) }
+impl NextFunction {
+    /// Creates the entry for the function `name`, whose address is not resolved yet.
+    pub const fn new(name: &'static CStr) -> NextFunction {
+        NextFunction { name, address: AtomicUsize::new(0) }
     }
 
-    /// Returns the address, if this library stands aside.
+    /// Returns the address, if calls are passed on.
     #[cold]
     pub fn find(&self) -> Option<usize> {
-        let unserved = underneath()?;
+        let unserved = unserved_host()?;
         let mut address = self.address.load(Ordering::Relaxed);
         if address == 0 {
             address = function(unserved, self.name);
@@ -81,8 +81,8 @@ impl PassOn {
     }
 }
 
-/// Returns the function `name` of the MPI, or of a tool in front of it. Ends the process if there
-/// is none: without this library the program would not have started, or would have ended here.
+/// Returns the function `name` of the MPI, or of a tool in front of it. Exits if there is none:
+/// without libfompi the program would not have started, or would have failed here.
 pub fn function(unserved: &Unserved, name: &CStr) -> usize {
     let shown = name.to_str().unwrap_or_default();
     let config = Config::get();
@@ -101,7 +101,7 @@ pub fn function(unserved: &Unserved, name: &CStr) -> usize {
     address
 }
 
-/// Returns the function that replaces one that makes windows, where FOMPI_FALLBACK=error.
+/// Returns the function that replaces a window constructor if FOMPI_FALLBACK=error.
 fn refusal(name: &str) -> Option<usize> {
     let name = name.trim_start_matches('P');
     match name.strip_suffix("_c").unwrap_or(name) {
@@ -126,8 +126,8 @@ extern "C-unwind" fn refuse_dynamic(_: usize, comm: usize) -> c_int {
     refuse(comm)
 }
 
-/// Raises an error by the communicator's handler, with a class of its own: the numbers of this
-/// MPI's classes are not known, but every MPI makes new ones (MPI-4.1 §9.5).
+/// Raises an error through the communicator's handler, with a new error class: the numbers of this
+/// MPI's own classes are unknown, but every MPI can add classes (MPI-4.1 §9.5).
 fn refuse(comm: usize) -> c_int {
     type Call = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
@@ -146,7 +146,7 @@ fn refuse(comm: usize) -> c_int {
     class
 }
 
-/// Makes an error class of this MPI, with a text.
+/// Adds an error class to this MPI, with a text.
 fn new_class(unserved: &'static Unserved) -> Option<c_int> {
     type AddClass = unsafe extern "C-unwind" fn(*mut c_int) -> c_int;
     type AddString = unsafe extern "C-unwind" fn(c_int, *const c_char) -> c_int;
@@ -154,11 +154,11 @@ fn new_class(unserved: &'static Unserved) -> Option<c_int> {
     let (add_class, add_string) = (find(c"PMPI_Add_error_class")?, find(c"PMPI_Add_error_string")?);
     // SAFETY: the functions of these names have these types.
     let add_class: AddClass = unsafe { core::mem::transmute(add_class) };
-    // SAFETY: likewise.
+    // SAFETY: the function of this name has this type.
     let add_string: AddString = unsafe { core::mem::transmute(add_string) };
     let text = CString::new("libfompi makes no windows on this MPI (FOMPI_FALLBACK=error)").ok()?;
     let mut class = 0;
-    // SAFETY: an out parameter of ours, then a C string.
+    // SAFETY: a local out parameter, then a C string.
     let made = unsafe { add_class(&mut class) == 0 && add_string(class, text.as_ptr()) == 0 };
     made.then_some(class)
 }

@@ -1,21 +1,20 @@
-//! The lines that this library writes when a program begins, before its first call. With
-//! FOMPI_VERBOSE it writes that it is loaded, and its version. It also writes that it is not used,
-//! if calls find the functions of the MPI before those of this library: no later call would show
-//! that.
+//! Messages at program start, before the first MPI call. With FOMPI_VERBOSE libfompi prints that it
+//! is loaded, and its version. It also reports that it is not used, if the program's calls resolve
+//! to functions of the MPI before those of libfompi: no later call could report that.
 
 use crate::config::{self, Config, Fallback};
 use crate::mpi::Host;
 use crate::mpi::host::SearchOrder;
 use crate::window::report;
 
-/// The loader calls this after it has loaded the program with its libraries, or a module.
+/// The loader calls this function after it has loaded the program with its libraries, or a module.
 #[used]
 #[unsafe(link_section = ".init_array")]
 #[cfg(not(miri))]
-static BEGIN: extern "C" fn() = begin;
+static REPORT: extern "C" fn() = report_startup;
 
-extern "C" fn begin() {
-    // Most processes that this library is preloaded into are shells and launchers.
+extern "C" fn report_startup() {
+    // Most processes into which libfompi is preloaded are shells and launchers.
     let Some((name, order)) = Host::seen() else { return };
     let (config, _) = Config::read();
     if !config::is_first_rank() {
