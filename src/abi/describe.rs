@@ -83,7 +83,7 @@ entry! {
             // No lock is held during calls of the host MPI. The call is collective: no other thread
             // changes the hints meanwhile.
             let mut hints = window.info.lock().clone();
-            hints.take_later(host, host.handle(info))?;
+            hints.update(host, host.handle(info))?;
             *window.info.lock() = hints;
             Ok(())
         }, |native| {

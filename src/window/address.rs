@@ -1,5 +1,5 @@
-//! The way from rank, displacement and extent to memory of the window. All bounds checks of the
-//! library are here; a [`Location`] proves that one was made.
+//! Translation of rank, displacement and extent to memory of the window. All bounds checks are
+//! here; a [`Location`] proves that one was made.
 
 use super::descriptor::Descriptor;
 use super::mapped_bytes::MappedBytes;
@@ -23,7 +23,7 @@ use core::ptr;
 pub struct Reach {
     /// from the displacement to the first byte touched; negative for types with such a lower bound
     pub first: i64,
-    /// from there to behind the last byte touched
+    /// from there to one past the last byte touched
     pub bytes: u64,
 }
 
@@ -63,8 +63,8 @@ impl LocalWindow {
     /// the address is `window_base + target_disp × disp_unit`, with the target's own unit).
     ///
     /// # Errors
-    /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside of what `rank`
-    /// exposes or has attached.
+    /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside of the memory
+    /// that `rank` exposes or has attached.
     #[inline]
     pub fn at<R>(
         &self,
@@ -76,8 +76,8 @@ impl LocalWindow {
         self.at_by(By::Own, (rank, disp, reach), work)
     }
 
-    /// Does the same as [`LocalWindow::at`], by the road that all ranks have in common, so that
-    /// their operations are atomic with each other.
+    /// Like [`LocalWindow::at`], but by the transport that all ranks can use, so that their
+    /// operations are atomic with each other.
     #[inline]
     pub fn at_common<R>(
         &self,
@@ -109,8 +109,7 @@ impl LocalWindow {
         work(self.location(index, exposed, (first, reach.bytes))?)
     }
 
-    /// Returns the bytes that can be mapped of the memory of a rank of this node, in a created
-    /// window, if there are any.
+    /// Returns the mappable bytes of the memory of a rank of this node in a created window, if any.
     #[inline]
     pub(super) fn mapped(&self, rank: RankOnNode) -> Option<&MappedBytes> {
         Some(self.blocks.mapped_bytes(rank)).filter(|mapped| mapped.is_any())
@@ -146,8 +145,8 @@ impl LocalWindow {
             let own = ptr::with_exposed_provenance_mut(address.to_usize());
             return Ok(if is_mapped { Location::Mapped(own) } else { Location::Own(own) });
         }
-        // Where a part is mapped, calls on it would not complete the puts that wait. Some may wait
-        // that were made before the memory moved.
+        // Calls on a mapped part do not complete pending puts, so the puts from before the memory
+        // moved are sent first.
         let Some(mapped) = mapped else {
             return Ok(Location::Unmapped(Unmapped::Process(self.gathering(rank), address)));
         };
@@ -160,9 +159,9 @@ impl LocalWindow {
         Ok(Location::Mapped(view.base().wrapping_add((first - mapped.first).to_usize())))
     }
 
-    /// Returns how many of `count` elements of `extent` bytes, from `there` bytes behind the
-    /// displacement, lie ahead of what is mapped of a created window, inside, and behind. The
-    /// bounds have been checked.
+    /// Returns how many of `count` elements of `extent` bytes, from the offset `there` past the
+    /// displacement, are before, inside and after the mapped part of a created window. The bounds
+    /// have been checked.
     pub fn split(
         &self,
         (rank, disp): (Rank, i64),
@@ -216,7 +215,7 @@ impl LocalWindow {
     }
 
     /// Returns the address of a part without bytes. In a shared window with consecutive parts it is
-    /// the end of the part before (MPI-4.1 §12.2.3); elsewhere it is null.
+    /// the end of the preceding part (MPI-4.1 §12.2.3); elsewhere it is null.
     fn empty_part(&self, exposed: &Descriptor) -> *mut u8 {
         match &self.memory {
             Memory::Common(all) if self.is_consecutive && all.bytes() > 0 => {
@@ -260,12 +259,12 @@ impl LocalWindow {
     }
 }
 
-/// A place in mapped memory, for a quick call.
+/// A location in mapped memory, for the fast path.
 #[derive(Clone, Copy)]
 pub struct Start {
     at: *mut u8,
     /// bytes from there to the end of the memory that its rank exposes
-    room: u64,
+    bytes_left: u64,
 }
 
 impl Start {
@@ -273,7 +272,7 @@ impl Start {
     #[inline(always)]
     pub fn of(self, bytes: u64) -> Option<*mut u8> {
         // One comparison: 0 bytes become the largest number.
-        (bytes.wrapping_sub(1) < self.room).then_some(self.at)
+        (bytes.wrapping_sub(1) < self.bytes_left).then_some(self.at)
     }
 
     /// Returns the address if it is a multiple of `bytes` bytes, a power of two or none, and they
@@ -282,26 +281,27 @@ impl Start {
     pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
         // For 0 bytes the mask has all bits.
         let mask = bytes.wrapping_sub(1);
-        (mask < self.room && self.at.addr().to_u64() & mask == 0).then_some(self.at)
+        (mask < self.bytes_left && self.at.addr().to_u64() & mask == 0).then_some(self.at)
     }
 }
 
 impl Target {
-    /// Returns the begin of displacement `disp`; `None` if it is outside of what is mapped here.
+    /// Returns the location of displacement `disp`; `None` if it is outside of the memory mapped
+    /// here.
     #[inline(always)]
     pub fn place(&self, disp: i64) -> Option<Start> {
-        let (first, room) = self.start(disp)?;
+        let (first, bytes_left) = self.start(disp)?;
         let at = self.at.wrapping_add(first.to_usize());
-        Some(Start { at: computed!(at), room: computed!(room) })
+        Some(Start { at: computed!(at), bytes_left: computed!(bytes_left) })
     }
 
-    /// Returns the begin of displacement `disp`, if this rank may change single words there by
+    /// Returns the location of displacement `disp`, if this rank may change single words there by
     /// atomic instructions (`epoch::lock::passes`): `pass` is the bit of its pass. `None` also if
     /// it is outside.
     #[inline(always)]
     pub fn element_place(&self, pass: u64, disp: i64) -> Option<Start> {
-        // Acquire: the operation comes after the look. It pairs with the Release by which the rank
-        // got its pass.
+        // Acquire: the operation is ordered after this load. It pairs with the Release by which the
+        // rank got its pass.
         if self.pass().load(Ordering::Acquire) & pass == 0 {
             return None;
         }
@@ -318,11 +318,11 @@ impl Target {
     }
 
     /// Returns the record of a target of a window whose ranks are all on this node, and whether
-    /// quick calls that move data are right there: its memory is mapped here, or it exposes none.
+    /// fast-path transfers may use it: its memory is mapped here, or it exposes none.
     fn of(node: &LocalWindow, rank: RankOnNode) -> (Target, bool) {
         let exposed = node.blocks.descriptor(rank);
         if exposed.exposed == 0 {
-            // Only calls without elements are right there; they need no byte.
+            // Only calls without elements succeed there; they need no byte.
             return (Target::unmapped(), true);
         }
         let mapped = match &node.memory {
@@ -333,7 +333,7 @@ impl Target {
         let unmapped = || (Target::unmapped(), false);
         let Some(mapped) = mapped.filter(|(first, end)| first < end) else { return unmapped() };
         let part = (mapped.0, mapped.1 - mapped.0);
-        // An error is that of the full call.
+        // The full call reports an error.
         let Ok(Location::Mapped(at)) = node.location(rank, exposed, part) else {
             return unmapped();
         };
@@ -365,7 +365,7 @@ impl Window {
     }
 
     /// Returns the address of `reach` at the displacement, if all its bytes are mapped here, on a
-    /// window of one node. A rank of the window.
+    /// window of one node. `rank` is a rank of the window.
     #[inline]
     pub fn mapped(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
         self.record(self.quick.as_ref()?, rank).reach(disp, reach)
@@ -401,7 +401,7 @@ impl Window {
     #[inline(never)]
     fn wide_access_of(&self, rank: Rank) -> &TargetAccess {
         let part = self.local().and_then(|node| node.wide.as_deref());
-        part.map_or(&NOBODY, |part| part.access(rank))
+        part.map_or(&UNKNOWN_TARGET, |part| part.access(rank))
     }
 
     /// Returns the ranks that this process holds, and how. For a report.
@@ -418,5 +418,5 @@ impl Window {
     }
 }
 
-/// That of no target.
-static NOBODY: TargetAccess = TargetAccess::unknown();
+/// The access of a target that this process has not used.
+static UNKNOWN_TARGET: TargetAccess = TargetAccess::unknown();

@@ -19,14 +19,14 @@ use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use core::ptr;
 
-/// The ranks have agreed that this library carries the window out.
+/// The ranks have agreed that libfompi implements the window.
 const OF_A_GPU: Error = Error::Wrong(
     Class::RmaAttach,
     "a region in memory of a GPU, which only the host MPI may access (FOMPI_DISABLE=1)",
 );
 
 impl LocalWindow {
-    /// Does MPI_Win_attach.
+    /// Implements MPI_Win_attach.
     pub fn attach(&self, base: u64, size: i64) -> Result<()> {
         let regions = self.regions()?;
         if base == 0 && size > 0 {
@@ -41,7 +41,7 @@ impl LocalWindow {
         let place =
             heap::find(base, size.max(0).cast_unsigned()).map(|place| (place.name, place.offset));
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
-        // Begins before another rank can know the region.
+        // Added before another rank can know the region.
         let range = match place {
             None => OwnRange::new(base, size.max(0).cast_unsigned()),
             Some(_) => None,
@@ -51,14 +51,14 @@ impl LocalWindow {
         Ok(())
     }
 
-    /// Does MPI_Win_detach.
+    /// Implements MPI_Win_detach.
     pub fn detach(&self, base: u64) -> Result<()> {
         let regions = self.regions()?;
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
-        // Taken out now: another thread may attach memory there right behind the detach.
+        // Removed first, because another thread may attach memory there right after the detach.
         let range = self.attached.lock().remove(&base);
         let done = on_words!(self, |words| regions.detach(words, nodes, base));
-        // A region without bytes was detached, or none: the other one stays.
+        // A region without bytes was detached, or none, so the entry is restored.
         if let (Some(range), Ok(false) | Err(_)) = (range, &done) {
             self.attached.lock().insert(base, range);
         }
@@ -73,8 +73,8 @@ impl LocalWindow {
         }
     }
 
-    /// Does the work of [`LocalWindow::at`] for a dynamic window, whose displacements are addresses
-    /// at the target. The target's regions stay attached until `work` has returned.
+    /// Implements [`LocalWindow::at`] for a dynamic window, whose displacements are addresses at
+    /// the target. The target's regions stay attached until `work` has returned.
     pub(super) fn at_attached<R>(
         &self,
         regions: &Regions,
@@ -89,7 +89,7 @@ impl LocalWindow {
                 let read =
                     |table, entries: &mut [RegionEntry]| self.read_table(rank, table, entries);
                 let found = regions.locate(words, rank, range, read)?;
-                self.spot_attached((rank, range.0), found, by, work)
+                self.locate_attached((rank, range.0), found, by, work)
             })
         })
     }
@@ -101,7 +101,7 @@ impl LocalWindow {
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
-    /// Does the work of [`LocalWindow::at_common`], for a dynamic window inside
+    /// Implements [`LocalWindow::at_common`], for a dynamic window inside
     /// [`LocalWindow::while_attached`].
     pub fn at_held<R>(
         &self,
@@ -116,11 +116,11 @@ impl LocalWindow {
         let range = range(rank, disp, reach)?;
         let read = |table, entries: &mut [RegionEntry]| self.read_table(rank, table, entries);
         let found = on_words!(self, |words| regions.locate(words, rank, range, read))?;
-        self.spot_attached((rank, range.0), found, By::All, work)
+        self.locate_attached((rank, range.0), found, By::All, work)
     }
 
-    /// Does `work` with the bytes at a location, by the way `by`.
-    fn spot_attached<R>(
+    /// Does `work` with the bytes at a location, by the transport `by`.
+    fn locate_attached<R>(
         &self,
         (rank, first): (Rank, u64),
         (location, key): (RegionLocation, u64),
@@ -137,7 +137,7 @@ impl LocalWindow {
         match location {
             RegionLocation::Private if rank == self.rank => work(Location::Own(own())),
             RegionLocation::Private => {
-                // The region may be detached when this returns, so that no put may be left to do.
+                // The region may be detached when this returns, so no put may stay pending.
                 let process = Gathering::nothing(self.arena().memory_of(index));
                 work(Location::Unmapped(Unmapped::Process(process, first)))
             }
@@ -167,7 +167,7 @@ impl LocalWindow {
             return unsafe { self.arena().memory_of(index).get(to.cast(), table.address, bytes) };
         }
         let peer = self.peer(rank)?;
-        // SAFETY: likewise; `entries` is kept until the get has completed.
+        // SAFETY: `entries` has `bytes` bytes, and lives until the get has completed.
         unsafe { peer.get(to.cast(), Remote { at: table.address, key: table.key }, bytes)? };
         peer.flush_local()
     }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The way in which a delete callback has to be called.
+/// The calling sequence of a delete callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calling {
     /// as a function of C
@@ -32,8 +32,8 @@ pub struct Delete {
     pub calling: Calling,
 }
 
-/// A keyval that the program made. Its number is that of a keyval of the MPI underneath, which does
-/// not use the number for another keyval as long as this one exists.
+/// A keyval that the program made. Its number is that of a keyval of the host MPI, which does not
+/// use the number for another keyval as long as this one exists.
 struct Keyval {
     delete: Delete,
     /// MPI_Win_free_keyval was called
@@ -56,7 +56,7 @@ pub fn unknown(keyval: c_int) -> Error {
 }
 
 /// Does `change` with a keyval. If the keyval is no longer used afterwards, frees it, here and in
-/// the MPI underneath.
+/// the host MPI.
 fn with<R>(host: &Host, keyval: c_int, change: impl FnOnce(&mut Keyval) -> R) -> Result<R> {
     let (result, over) = {
         let mut keyvals = KEYVALS.lock();
@@ -70,13 +70,13 @@ fn with<R>(host: &Host, keyval: c_int, change: impl FnOnce(&mut Keyval) -> R) ->
     };
     if over {
         let mut number = keyval;
-        // SAFETY: a keyval of the MPI underneath that is not used any more.
+        // SAFETY: a keyval of the host MPI that is not used any more.
         crate::mpi::comm::check(unsafe { (host.call.win_free_keyval)(&mut number) })?;
     }
     Ok(result)
 }
 
-/// Adds a keyval, whose number the MPI underneath has given.
+/// Adds a keyval, whose number the host MPI has assigned.
 pub fn add(keyval: c_int, delete: Delete) {
     KEYVALS.lock().insert(keyval, Keyval { delete, freed: false, uses: 0 });
 }
@@ -147,8 +147,8 @@ impl Attributes {
         self.0.lock().push(Arc::new(attribute));
     }
 
-    /// Removes an attribute. Returns false if another thread, or its callback, has removed it
-    /// before.
+    /// Removes an attribute. Returns false if another thread, or its callback, has already removed
+    /// it.
     pub fn remove(&self, attribute: &Arc<Attribute>) -> bool {
         let mut all = self.0.lock();
         let place = all.iter().position(|other| Arc::ptr_eq(other, attribute));

@@ -1,9 +1,10 @@
 //! The common memory of an allocated window, one range for all its ranks. Rank 0 allocates it. A
 //! small range comes from the heap of rank 0, which the other ranks have mapped already from the
 //! second window on. A large range is a segment of its own, so that its pages are near the rank
-//! that touches them first. The memory may be kept when the window is freed (`kept`). It reads as
-//! zero. Its pages are taken from the system when they are touched; only where a device or the
-//! kernel's policy requires it, each rank backs its own part when the window is made.
+//! that touches them first. The memory may be kept when the window is freed
+//! (`window_memory_cache`). It reads as zero. Its pages are taken from the system when they are
+//! touched; only where a device or the kernel's policy requires it, each rank backs its own part
+//! when the window is made.
 
 use super::window_memory_cache::{Content, HasKeep, Keep, TouchState, content_of_file};
 use crate::error::{Error, Result};
@@ -85,9 +86,10 @@ pub struct Common {
     keep: Option<Keep>,
 }
 
-// SAFETY: an address and what keeps it valid; the bytes are accessed by copies and atomics only.
+// SAFETY: an address and the owner of its mapping; the bytes are accessed by copies and atomics
+// only.
 unsafe impl Send for Common {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Common {}
 
 /// The object that keeps the memory mapped.
@@ -146,9 +148,9 @@ impl Common {
         self.bytes
     }
 
-    /// To be called when all ranks have mapped the memory: no process has to open it any more.
-    /// `keep`: the memory is going to be kept when the window is freed. Then rank 0 (`first`)
-    /// leaves its descriptor open, which tells how much of the memory was touched.
+    /// Called when all ranks have mapped the memory: no process has to open it again. `keep`: the
+    /// memory is kept when the window is freed. Rank 0 (`first`) then leaves its file descriptor
+    /// open, which shows how much of the memory was touched.
     pub fn all_have_it(&mut self, keep: Option<Keep>, first: bool) {
         if let Hold::Segment { open, .. } = &mut self.hold
             && !(first && keep.is_some())
@@ -158,9 +160,9 @@ impl Common {
         self.keep = keep;
     }
 
-    /// Returns what kept memory holds, on rank 0; `None` if it must not be used again. A small
-    /// memory that was touched once is taken to be touched each time: to look costs more than to
-    /// clear it.
+    /// Returns the content of kept memory, on rank 0; `None` if it must not be reused. A small
+    /// memory that was touched once is assumed to be touched each time, because a check costs more
+    /// than clearing it.
     pub fn content(&self) -> Option<Content> {
         match &self.hold {
             Hold::Nothing => None,
@@ -182,7 +184,7 @@ impl Common {
         let Some(keep) = &mut self.keep else { return };
         let base = self.base.wrapping_add(keep.part.offset.to_usize());
         let bytes = keep.part.bytes.to_usize();
-        // Pages of kept memory keep what is behind them. A large memory has its own count of them.
+        // Pages of kept memory stay allocated. A large memory has its own count of them.
         let full = keep.touch == (TouchState::Touched { all: true });
         let full = full && matches!(self.hold, Hold::Heap(_));
         let all = match content {
@@ -190,7 +192,7 @@ impl Common {
             // SAFETY: this rank's own part, which no other rank uses meanwhile.
             Content::Some if !full => unsafe { resident::clear(base, bytes) },
             _ => {
-                // SAFETY: likewise.
+                // SAFETY: this rank's own part, which no other rank uses meanwhile.
                 unsafe { base.write_bytes(0, bytes) };
                 true
             }

@@ -1,10 +1,9 @@
-//! The calls that complete the small puts that are gathered (`window_puts`). Invariant: when a call
-//! that completes operations at a target returns, no put of this window waits there.
+//! Completion of gathered small puts (`window_puts`). Invariant: when a call that completes
+//! operations at a target returns, no put of this window to it is pending.
 //!
-//! Quick calls do not look for such puts, so no quick call serves the window while a target is due:
-//! from its first small put by process_vm until a completing call has nothing to leave to the next
-//! one (`fabric::pending_puts`). A window on which no small put is under way pays nothing in a
-//! quick call.
+//! Fast-path calls do not check for such puts, so none serves the window while a target is due:
+//! from its first small put by process_vm until a completing call leaves nothing pending
+//! (`fabric::pending_puts`). A window without small puts costs a fast-path call nothing.
 
 use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
@@ -18,7 +17,7 @@ impl Window {
     /// Prepares for a small put by process_vm. Returns the count of the targets that are due.
     #[inline]
     pub fn may_gather<'a>(&self, node: &'a LocalWindow) -> &'a WindowPuts {
-        if !node.small_puts.are_used() {
+        if !node.small_puts.have_been_used() {
             registry::leave_entry_to(self, &node.small_puts);
         }
         &node.small_puts
@@ -43,9 +42,9 @@ impl LocalWindow {
         Gathering { process: self.process(rank), small_puts }
     }
 
-    /// Completes the small puts to a target, ahead of the protocol of a call that completes all
-    /// operations there. [`LocalWindow::error_of_puts`] behind the protocol returns their error:
-    /// the protocol runs also then, because other ranks wait for it.
+    /// Completes the small puts to a target, before the protocol of a call that completes all
+    /// operations there. [`LocalWindow::error_of_puts`] returns their error after the protocol,
+    /// which runs in any case because other ranks wait for it.
     #[inline]
     pub(super) fn complete_puts(&self, target: Rank) {
         if self.small_puts.may_wait() {
@@ -57,7 +56,7 @@ impl LocalWindow {
     fn complete_waiting(&self, target: Rank) {
         let Some(rank) = self.near_index(target) else { return };
         if let Some(puts) = self.small_puts.targets.find(rank) {
-            self.note_sent(puts.complete(self.process(rank), &self.small_puts));
+            self.record_sent(puts.complete(self.process(rank), &self.small_puts));
         }
     }
 
@@ -67,14 +66,14 @@ impl LocalWindow {
         if self.small_puts.may_wait()
             && let Some(puts) = self.small_puts.targets.find(rank)
         {
-            self.note_sent(puts.send(self.process(rank)));
+            self.record_sent(puts.send(self.process(rank)));
         }
     }
 
-    /// Notes that puts were sent, and whether an error is kept of them.
-    fn note_sent(&self, has_error: bool) {
+    /// Records that puts were sent, and whether one of them failed.
+    fn record_sent(&self, has_error: bool) {
         if has_error {
-            self.small_puts.note_error();
+            self.small_puts.record_error();
         }
     }
 
@@ -86,8 +85,8 @@ impl LocalWindow {
         }
     }
 
-    /// Sends the small puts to all targets, in a call that need not complete them: a rank that
-    /// waits or polls in this call may wait for what another rank does with them.
+    /// Sends the small puts to all targets, in a call that need not complete them, because a rank
+    /// that waits or polls in this call may depend on another rank that uses their data.
     #[inline]
     pub(super) fn send_puts(&self) {
         if self.small_puts.may_wait() {
@@ -98,13 +97,13 @@ impl LocalWindow {
     #[cold]
     fn each_target(&self, work: impl Fn(&SmallPuts, Process<'_>) -> bool) {
         for (rank, puts) in self.small_puts.targets.all() {
-            self.note_sent(work(puts, self.process(rank)));
+            self.record_sent(work(puts, self.process(rank)));
         }
     }
 
     /// Returns the error of a small put that no call has returned, if there is one.
     pub(super) fn error_of_puts(&self) -> Result<()> {
-        // Relaxed: the flag is of this thread, or of one that it has met.
+        // Relaxed: the flag was set by this thread, or by one that it has synchronised with.
         match self.small_puts.failed.load(Ordering::Relaxed) {
             true => self.take_errors_of_puts(),
             false => Ok(()),
@@ -113,7 +112,7 @@ impl LocalWindow {
 
     #[cold]
     fn take_errors_of_puts(&self) -> Result<()> {
-        // Relaxed: likewise.
+        // Relaxed: as in `error_of_puts`.
         self.small_puts.failed.store(false, Ordering::Relaxed);
         let targets = self.small_puts.targets.all();
         targets

@@ -26,7 +26,7 @@ pub struct ControlBlocks {
 
 // SAFETY: the blocks are shared memory, reached through atomics and volatile loads only.
 unsafe impl Send for ControlBlocks {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for ControlBlocks {}
 
 impl ControlBlocks {
@@ -117,8 +117,7 @@ impl ControlBlocks {
         unsafe { &*words.add(offset).cast::<AtomicU64>() }
     }
 
-    /// Writes this rank's descriptor. To be called before the barrier that ends the creation of the
-    /// window.
+    /// Writes this rank's descriptor. Call before the barrier that ends the creation of the window.
     pub fn describe(&self, descriptor: Descriptor) {
         let block = self.block(self.arena.rank).cast::<Descriptor>();
         // SAFETY: the address is that of the descriptor, which no other process reads yet.

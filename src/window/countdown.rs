@@ -1,25 +1,25 @@
-//! The number of calls on a window until one of them makes progress of the MPI underneath: a rank
-//! that polls its window may have a large send under way, which that MPI completes only while it is
-//! called (MPI-4.1 §2.9). Quick calls only count; a call that reaches the end makes the progress
-//! (`synchronise::count`).
+//! The number of calls on a window until one of them makes progress of the host MPI: a rank that
+//! polls its window may have a large send in progress, which that MPI completes only while it is
+//! called (MPI-4.1 §2.9). Fast-path calls only count; a call that reaches the end makes the
+//! progress (`synchronise::count`).
 //!
 //! | `left`   | meaning                                             |
 //! |----------|-----------------------------------------------------|
-//! | 0 .. n   | the calls that may go by                            |
-//! | negative | no quick call serves the window; the next full call makes progress |
+//! | 0 .. n   | the remaining calls                                 |
+//! | negative | no fast-path call serves the window; the next full call makes progress |
 //!
-//! The number lies in a cache line of its own: threads that call at once would else take the lines
-//! from each other that quick calls only read. They may lose each other's steps.
+//! The number lies in a cache line of its own: otherwise, concurrent threads would invalidate lines
+//! that fast-path calls only read. Concurrent updates may be lost.
 
 use crate::sync::{AtomicI32, Ordering};
 
-/// The quick calls of which one makes progress: that takes about 100 ns, and they tens of
+/// One in this many fast-path calls makes progress: progress takes about 100 ns, the calls tens of
 /// microseconds.
 const QUICK_CALLS: i32 = 4096;
-/// The quick calls that take the time of a full one.
+/// The number of fast-path calls that take the time of a full one.
 pub const QUICK_PER_FULL: i32 = 8;
 
-/// The calls of [`Countdown::hasten`] of which one makes progress.
+/// One in this many calls of [`Countdown::hasten`] makes progress.
 const FULL_COMPLETIONS: i32 = 64;
 
 /// The countdown of a window.
@@ -34,22 +34,22 @@ impl Countdown {
         Countdown { left: AtomicI32::new(-1) }
     }
 
-    /// Starts again, behind the call that has made progress.
+    /// Restarts the countdown after a call that has made progress.
     #[inline]
     pub fn start(&self) {
         // Relaxed, here and below: it orders nothing.
         self.left.store(QUICK_CALLS, Ordering::Relaxed);
     }
 
-    /// Counts a full call that completes operations on a target that quick calls would reach if the
-    /// window were of one node.
+    /// Counts a full call that completes operations on a target that fast-path calls would reach if
+    /// the window were of one node.
     #[inline]
     pub fn hasten(&self) {
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(QUICK_CALLS / FULL_COMPLETIONS), Ordering::Relaxed);
     }
 
-    /// Lets the full call that counts next make progress.
+    /// Makes the next full call make progress.
     #[inline]
     pub fn end(&self) {
         self.left.store(-1, Ordering::Relaxed);
@@ -67,11 +67,11 @@ mod tests {
     #[test]
     fn calls_of_each_kind_reach_the_end_and_stay_there() {
         let countdown = Countdown::new();
-        // SAFETY: the number is at the begin of the countdown.
+        // SAFETY: the number is at the beginning of the countdown.
         let quick = |_: &i32| unsafe { count_at::<_, 0, 1>(&countdown) };
-        // SAFETY: likewise.
+        // SAFETY: the number is at the beginning of the countdown.
         let fenced = |_: &i32| unsafe { count_with_fence::<_, 0>(&countdown) };
-        // SAFETY: likewise.
+        // SAFETY: the number is at the beginning of the countdown.
         let full = |_: &i32| unsafe { count_at::<_, 0, QUICK_PER_FULL>(&countdown) };
         assert!(quick(&0) && fenced(&0) && full(&0), "a new window");
         let calls: [(Call<'_>, i32); 3] =

@@ -1,4 +1,4 @@
-//! The entry by which a rank tells the other ranks of a window what it exposes.
+//! Descriptor of the memory that a rank exposes in a window.
 
 #[cfg(any(test, fuzzing))]
 mod descriptor_fuzz;

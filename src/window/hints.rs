@@ -23,8 +23,8 @@ const KEYS: [&str; 10] = [
     ADOPT,
 ];
 
-/// The key of this library by which a program forbids that the memory of a created window moves, or
-/// consents to it (`Adopt::for_window`).
+/// The key by which a program forbids that the memory of a created window moves, or consents to it
+/// (`Adopt::for_window`).
 pub const ADOPT: &str = "fompi_adopt";
 
 /// The key of [`alignment_of`].
@@ -72,7 +72,7 @@ fn has_meaning(key: &str, value: &str) -> bool {
     }
 }
 
-/// Returns the hints of a window of this flavor for which the user gives none.
+/// Returns the hints of a window of this flavor without values of the user.
 fn defaults(flavor: Flavor) -> BTreeMap<&'static str, &'static str> {
     let defaults = [
         ("no_locks", "false"),
@@ -90,7 +90,7 @@ fn defaults(flavor: Flavor) -> BTreeMap<&'static str, &'static str> {
 #[derive(Clone, Debug)]
 pub struct Hints {
     flavor: Flavor,
-    /// those that the user gave; a window without any allocates nothing for them
+    /// the values that the user gave; a window without any allocates nothing
     values: BTreeMap<&'static str, String>,
 }
 
@@ -106,7 +106,7 @@ impl Hints {
     }
 
     /// Takes hints after creation. Those that only creation can use are ignored.
-    pub fn take_later(&mut self, host: &Host, info: Handle) -> Result<()> {
+    pub fn update(&mut self, host: &Host, info: Handle) -> Result<()> {
         self.change(host, info, |key| !is_for_creation(key))
     }
 
@@ -148,7 +148,7 @@ impl Hints {
         let mut own = defaults(self.flavor);
         own.extend(self.values.iter().map(|(key, value)| (*key, value.as_str())));
         let mut info: Handle = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         check(unsafe { (host.call.info_create)(&mut info) })?;
         for (key, value) in own.into_iter().chain(kinds) {
             let key = CString::new(key).unwrap_or_default();

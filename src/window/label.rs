@@ -1,8 +1,8 @@
-//! How errors and reports name windows.
+//! Names of windows in errors and reports.
 
 use super::Window;
 
-/// Returns how a line names a window: by the name that the program gave it, or else by its handle.
+/// Returns how a line names a window: by the name that the program gave it, or by its handle.
 pub fn label(window: &Window) -> String {
     let call = window.facts.flavor.call();
     name(window).unwrap_or_else(|| format!("window {:#x} of {call}", window.handle))

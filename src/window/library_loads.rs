@@ -1,9 +1,9 @@
 //! Libraries that are loaded while windows exist.
 //!
-//! One of them may be the run-time library of a GPU, and buffers of later calls its memory. Quick
-//! calls do not check for that, so they serve no window from the moment at which a library may be
-//! loaded until a full call has found that it is none of a GPU (`memory::gpu`). A program without
-//! one pays nothing in a quick call.
+//! One of them may be a GPU runtime, and buffers of later calls may be GPU memory. Fast-path calls
+//! do not check for that, so they serve no window from the moment at which a library may be loaded
+//! until a full call has found that it is not a GPU runtime (`memory::gpu`). Without a GPU runtime
+//! a fast-path call has no cost.
 //!
 //! One of them may begin a session that raises the level of thread support (`mpi::level`). So
 //! windows that exist lock their state from that moment on, until a full call has found that no
@@ -26,7 +26,7 @@ pub fn may_load() {
     }
 }
 
-/// Withdraws the windows from the quick calls that move data.
+/// Withdraws all windows from fast-path transfers.
 fn gpu_may_come() {
     gpu::may_come();
     registry::withdraw_transfers();
@@ -70,8 +70,8 @@ fn look() -> Option<Gpu> {
     found.map(Gpu)
 }
 
-/// Returns whether the MPI underneath has to make a window, as [`gpu::needs_mpi`]. Finds libraries
-/// that were loaded by a function other than dlopen, too.
+/// Returns whether the host MPI has to make a window, as [`gpu::needs_mpi`]. Finds libraries that
+/// were loaded by a function other than dlopen, too.
 pub fn needs_mpi(memory: Option<(u64, u64)>) -> bool {
     if gpu::is_loaded() && gpu::are_absent() {
         gpu_may_come();
@@ -97,7 +97,7 @@ impl Gpu {
         bytes: u64,
     ) -> Result<()> {
         let (here, there) = (here.expose_provenance(), there.expose_provenance());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { self.0.copy(way, here.to_u64(), there.to_u64(), bytes.to_usize()) }
     }
 
@@ -124,7 +124,7 @@ impl HostRoom {
     }
 }
 
-/// The kind of the page that was asked for last: all of a page is of one kind.
+/// The kind of the page that was queried last: a page has one kind.
 pub struct PageKinds {
     gpu: Gpu,
     page: u64,

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A window that this library carries out.
+/// A window that libfompi implements.
 pub struct LocalWindow {
     /// the rank of this process
     pub rank: Rank,
@@ -48,7 +48,7 @@ pub struct LocalWindow {
     /// whether MPI_Win_free was called
     pub(super) ending: AtomicBool,
     pub(super) slot: Slot,
-    /// what it has beside this node, if its ranks are on several nodes; dropped before `memory`
+    /// its state for other nodes, if its ranks are on several nodes; dropped before `memory`
     pub(super) wide: Option<Box<WideWindow>>,
     pub(super) memory: Memory,
     /// small puts to targets whose memory the system copies
@@ -72,13 +72,13 @@ pub(super) enum Memory {
 
 // SAFETY: `data` points into `memory`, which is accessed by copies and atomics only.
 unsafe impl Send for LocalWindow {}
-// SAFETY: likewise; all else is atomic or locked.
+// SAFETY: as for `Send`; all other fields are atomic or locked.
 unsafe impl Sync for LocalWindow {}
 
 impl LocalWindow {
     /// Creates the window in `slot` of an arena, which this process has entered. `common`: the
-    /// common memory of all ranks, if it has any. `wide`: what it has beside this node, if its
-    /// ranks are on several nodes.
+    /// common memory of all ranks, if it has any. `wide`: its state for other nodes, if its ranks
+    /// are on several nodes.
     pub fn new(
         arena: &Arc<Arena>,
         slot: Slot,
@@ -130,7 +130,7 @@ impl LocalWindow {
         if let Memory::Common(common) = memory { Some(common) } else { None }
     }
 
-    /// Notes that MPI_Win_free was called.
+    /// Records that MPI_Win_free was called.
     pub(super) fn end(&self) {
         // Relaxed: for reports.
         self.ending.store(true, Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl LocalWindow {
         }
     }
 
-    /// Returns by what this process reaches other nodes, if the window has any.
+    /// Returns the device by which this process reaches other nodes, if the window has any.
     pub fn way(&self) -> Option<String> {
         let way = self.many_nodes()?.part.wide.wire.way();
         (!way.is_empty()).then_some(way)

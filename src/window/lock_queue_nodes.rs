@@ -1,7 +1,7 @@
-//! The queue nodes of this process in a window, and the locks that its threads wait for with them.
-//! A program may hold the locks of a window for any time; locks inside of one operation are held
-//! for a moment. The latter have nodes of their own, so that they find one even if all other nodes
-//! are in use.
+//! Queue nodes of this process in a window, and the locks that its threads wait for with them. A
+//! program may hold the locks of a window for any time; locks within one operation are held for a
+//! moment. The latter have their own nodes, so that they find one even if all other nodes are in
+//! use.
 
 use crate::fabric::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::number::Number;

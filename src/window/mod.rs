@@ -1,12 +1,13 @@
 //! The window object: the state of a window that this process has, for use without a call of
-//! another rank or of the MPI underneath. `registry` finds it, `create` makes and frees it,
-//! `address` makes every bounds check of the library, `synchronise` has the calls that open and
-//! close epochs, and `attributes` keeps the attributes of the program.
+//! another rank or of the host MPI. `registry` finds it, `create` makes and frees it, `address`
+//! makes every bounds check of the library, `synchronise` has the calls that open and close epochs,
+//! and `attributes` keeps the attributes of the program.
 
 pub mod address;
 pub mod arena;
 pub mod attached;
 pub mod attributes;
+pub mod collective_outcome;
 pub mod common;
 mod complete_puts;
 pub mod control_blocks;
@@ -31,7 +32,6 @@ pub mod registry;
 pub mod report;
 pub mod synchronise;
 pub mod target;
-pub mod verdict;
 pub mod wait_progress;
 pub mod waits;
 pub mod wide;
@@ -52,22 +52,23 @@ use own_ranges::OwnRange;
 use parking_lot::Mutex;
 use quick_part::QuickPart;
 
-/// A window. Quick calls read its first cache line only.
+/// A window. Fast-path calls read its first cache line only.
 #[repr(C, align(64))]
 pub struct Window {
-    /// what quick calls read beside the epochs, if all its ranks are on this node
+    /// the state that fast-path calls read in addition to the epochs, if all its ranks are on this
+    /// node
     pub quick: Option<QuickPart>,
     /// the epochs that this process is in
     pub epochs: Epochs,
-    /// the calls until one of them makes progress of the MPI underneath
+    /// the calls until one of them makes progress of the host MPI
     pub countdown: Countdown,
     /// its handle, see `registry`
     pub handle: u32,
-    /// what carries it out
+    /// its implementation
     pub carrier: Carrier,
     /// the values of its predefined attributes
     pub facts: Facts,
-    /// the error handler: a handle of the MPI underneath
+    /// the error handler: a handle of the host MPI
     pub errhandler: AtomicUsize,
     /// its name (MPI_Win_set_name), bytes as given
     pub name: Mutex<Vec<u8>>,
@@ -88,7 +89,7 @@ pub struct Facts {
     pub size: isize,
     /// MPI_WIN_DISP_UNIT, as Fortran gets it
     pub disp_unit: isize,
-    /// MPI_WIN_DISP_UNIT, as C gets it: MPI_UNDEFINED if the unit is no int
+    /// MPI_WIN_DISP_UNIT, as C gets it: MPI_UNDEFINED if the unit does not fit an int
     pub disp_unit_in_c: c_int,
     /// MPI_WIN_CREATE_FLAVOR, as a number of the ABI
     pub create_flavor: c_int,
@@ -99,8 +100,8 @@ pub struct Facts {
 }
 
 impl Window {
-    /// Returns the part of the window that this process has; `None` if the MPI underneath carries
-    /// the window out.
+    /// Returns the part of the window that this process has; `None` if the host MPI implements the
+    /// window.
     pub fn local(&self) -> Option<&LocalWindow> {
         match &self.carrier {
             Carrier::Node(node) | Carrier::Wide(node) => Some(node),
@@ -133,8 +134,8 @@ impl Window {
         }
     }
 
-    /// Prepares for calls of one thread at a time again, if the window was for one before. What
-    /// serves other nodes stays as it is.
+    /// Prepares for calls of one thread at a time again, if the window was for one before. Objects
+    /// that serve other nodes are not changed.
     fn no_session_came(&self) {
         // Relaxed: the lock orders it.
         if !self.raised.swap(false, Ordering::Relaxed) {
@@ -149,17 +150,17 @@ impl Window {
     }
 }
 
-/// The layer that carries a window out.
+/// The layer that implements a window.
 pub enum Carrier {
-    /// this library, in memory that the ranks share
+    /// libfompi, in memory that the ranks share
     Node(LocalWindow),
-    /// this library, over several nodes
+    /// libfompi, over several nodes
     Wide(LocalWindow),
-    /// the MPI underneath
+    /// the host MPI
     Host(Delegated),
 }
 
-/// A window of the MPI underneath, under a handle of ours.
+/// A window of the host MPI, under a handle of libfompi.
 pub struct Delegated {
     /// its handle there
     pub native: Handle,

@@ -1,9 +1,9 @@
 //! The memory that this process had before, and that windows of any communicator expose: which
 //! windows are over a page, and which pages are adopted for them (`memory::adopted`).
 //!
-//! The ranks of a node move their pages while none of them copies memory by process_vm. Other
-//! nodes go on: a device or the service thread may reach a page by another window. So this is one
-//! table of the process:
+//! The ranks of a node move their pages while none of them copies memory by process_vm. Other nodes
+//! do not stop: a device or the service thread may access a page through another window. So the
+//! process has one table:
 //!
 //! | a range                   | its pages                                                        |
 //! |---------------------------|------------------------------------------------------------------|
@@ -45,7 +45,7 @@ impl Table {
         self.is_another_over(pages, None)
     }
 
-    /// Whether a range beside the one with this key overlaps these pages.
+    /// Whether a range other than the one with this key overlaps these pages.
     fn is_another_over(&self, (first, end): Pages, key: Option<(u64, u64)>) -> bool {
         let least = first.saturating_sub(self.longest);
         let mut below = self.ranges.range((least, 0)..(end, 0));
@@ -73,8 +73,8 @@ impl Table {
         self.adopted = adopted.into_iter().filter(|(pages, _)| self.is_over(*pages)).collect();
     }
 
-    /// Whether the pages of a range may be adopted, which has this key: whether no other range is
-    /// in the way.
+    /// Whether the pages of the range with this key may be adopted: whether no other range prevents
+    /// it.
     fn may_adopt(
         &self,
         (address, bytes): (u64, u64),
@@ -98,7 +98,7 @@ impl Table {
         (address, bytes): (u64, u64),
         key: Option<(u64, u64)>,
         quiet: &Quiet,
-    ) -> Fate {
+    ) -> AdoptionResult {
         self.may_adopt((address, bytes), key)?;
         let adopted = adopted::take(address, bytes, quiet)?;
         let part = MappedPart { inner: adopted.inner(), place: adopted.place() };
@@ -124,8 +124,8 @@ pub struct MappedPart {
     pub place: HeapPlace,
 }
 
-/// What became of the pages of a range.
-pub type Fate = core::result::Result<MappedPart, NotAdopted>;
+/// The result of adopting the pages of a range.
+pub type AdoptionResult = core::result::Result<MappedPart, NotAdopted>;
 
 /// A range of this process's memory that a window exposes. It ends on drop: no other process
 /// accesses it any more then by this window.
@@ -135,8 +135,9 @@ pub struct OwnRange {
     pid: i32,
     /// address and bytes
     memory: (u64, u64),
-    /// what became of its pages; they may be adopted in a quiet part while this is `Ok(None)`
-    fate: core::result::Result<Option<MappedPart>, NotAdopted>,
+    /// the result of adopting its pages; they may be adopted in a quiet part while this is
+    /// `Ok(None)`
+    adoption: core::result::Result<Option<MappedPart>, NotAdopted>,
 }
 
 impl OwnRange {
@@ -164,15 +165,16 @@ impl OwnRange {
             table.pid = pid;
         }
         let memory = (address, bytes);
-        let fate = table.may_adopt(memory, None);
-        let fate = fate.and_then(|()| adopted::may_take(address, bytes, consent)).map(|()| None);
+        let adoption = table.may_adopt(memory, None);
+        let adoption =
+            adoption.and_then(|()| adopted::may_take(address, bytes, consent)).map(|()| None);
         let key = table.add(pages_of(address, bytes));
-        Some(OwnRange { key, pid, memory, fate })
+        Some(OwnRange { key, pid, memory, adoption })
     }
 
     /// Whether its pages may be adopted, if the ranks of the node are quiet.
     pub fn wants_quiet(&self) -> bool {
-        matches!(self.fate, Ok(None))
+        matches!(self.adoption, Ok(None))
     }
 
     /// Whether pages are to be given back when it ends.
@@ -180,10 +182,10 @@ impl OwnRange {
         self.pid == process::id() && adopted::has_unheld(&TABLE.lock().last_over(self.key))
     }
 
-    /// Notes why its pages stay where they are.
+    /// Records why its pages are not moved.
     pub fn stays(&mut self, why: NotAdopted) {
         if self.wants_quiet() {
-            self.fate = Err(why);
+            self.adoption = Err(why);
         }
     }
 
@@ -191,13 +193,13 @@ impl OwnRange {
     pub fn adopt(&mut self, quiet: &Quiet) {
         if self.wants_quiet() {
             let adopted = TABLE.lock().adopt(self.memory, Some(self.key), quiet);
-            self.fate = adopted.map(Some);
+            self.adoption = adopted.map(Some);
         }
     }
 
     /// Returns the part of it that other processes can map, or why there is none.
-    pub fn mapped(&self) -> Fate {
-        self.fate.and_then(|part| part.ok_or(NotAdopted::Failed))
+    pub fn mapped(&self) -> AdoptionResult {
+        self.adoption.and_then(|part| part.ok_or(NotAdopted::Failed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The protocols by which the ranks of a window synchronise: those of [`OneNode`] are on words in
-//! mapped memory, those of `wide/many_nodes.rs` on words that the road between nodes reaches. The
-//! creation of a window decides which of them it uses; a call selects them by [`on_protocols`].
+//! mapped memory, those of `wide/many_nodes.rs` on words that the transport between nodes reaches.
+//! The creation of a window decides which of them it uses; a call selects them by [`on_protocols`].
 //! `epoch::state` decides which call is legal.
 
 use super::LocalWindow;
@@ -34,16 +34,16 @@ pub trait Protocols {
     /// Completes an access epoch: waits until its operations are done, and notifies the targets.
     fn complete(&self, targets: &[Rank]) -> Result<()>;
 
-    /// Settles accumulates on single words of a target that no call has waited for.
+    /// Settles unconfirmed accumulates on single words of a target.
     fn settle(&self, target: Rank) -> Result<()>;
 
     /// Settles the accumulates on single words of all targets.
     fn settle_all(&self) -> Result<()>;
 
-    /// Waits until the buffers of all transfers with a target may be used again.
+    /// Waits until the buffers of all transfers with a target may be reused.
     fn flush_local(&self, target: Rank) -> Result<()>;
 
-    /// Waits until the buffers of all transfers may be used again.
+    /// Waits until the buffers of all transfers may be reused.
     fn flush_local_all(&self) -> Result<()>;
 
     /// Does `work`, a single instruction on a mapped word of a rank, such that each call on several

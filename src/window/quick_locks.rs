@@ -1,5 +1,5 @@
-//! The locks of one node in a process with one thread, as quick calls take and release them: what
-//! one operation on each word can do. All else is left to the full calls (`super::synchronise`).
+//! Fast path of locks on one node in a process with one thread: one operation on each word. The
+//! full calls (`super::synchronise`) handle all other cases.
 
 use super::quick_window::QuickWindow;
 use super::target::Target;
@@ -9,7 +9,7 @@ use crate::epoch::state::Hold;
 use crate::error::Result;
 use crate::rank_numbers::Rank;
 
-/// What is left to do of a lock after the part that is quick.
+/// The work that remains for a lock after the fast path.
 pub enum QuickLock {
     /// nothing: the lock is held
     Nothing,
@@ -51,8 +51,8 @@ fn locks(window: QuickWindow, rank: Rank, take: impl FnOnce() -> Option<(Hold, I
     window.with_target(rank, lock).is_some()
 }
 
-/// Does what a quick exclusive lock has left to do, in a process with one thread: takes both words
-/// if they are free. Returns false if the lock is not held then.
+/// Completes a fast-path exclusive lock in a process with one thread: takes both words if they are
+/// free. Returns false if the lock is not held then.
 #[inline(never)]
 pub fn lock_rest(window: QuickWindow, rank: Rank, tried: Tried) -> bool {
     let node = window.node();
@@ -66,14 +66,15 @@ pub fn lock_rest(window: QuickWindow, rank: Rank, tried: Tried) -> bool {
     }
 }
 
-/// Gives a word back that was taken too late. Returns false: the lock is not held.
+/// Gives back a word that was taken after a conflicting lock. Returns false, because the lock is
+/// not held.
 fn give_back_late(node: &LocalWindow, target: Rank) -> bool {
     let given_back = lock::give_back_late(&node.words, target);
     assert!(given_back.is_ok(), "words of this node are not lost");
     false
 }
 
-/// What is left to do of an unlock after the part that is quick.
+/// The work that remains for an unlock after the fast path.
 pub enum QuickUnlock {
     /// all: nothing was done
     All,
@@ -90,7 +91,7 @@ pub fn unlock_quick(window: QuickWindow, rank: Rank) -> QuickUnlock {
     released(window.node(), rank, window.with_target(rank, unlock))
 }
 
-/// Releases a lock that ends so.
+/// Releases a lock whose epoch has ended.
 #[inline(always)]
 fn released(node: &LocalWindow, target: Rank, ended: Option<(Hold, Spare)>) -> QuickUnlock {
     match ended {
@@ -101,7 +102,7 @@ fn released(node: &LocalWindow, target: Rank, ended: Option<(Hold, Spare)>) -> Q
     }
 }
 
-/// Returns what is left to do after a release on words of this node, where none fails.
+/// Returns the remaining work after a release on words of this node, which cannot fail.
 #[inline(always)]
 fn rest(released: Result<Released>) -> QuickUnlock {
     released.map_or(QuickUnlock::All, QuickUnlock::Rest)

@@ -1,4 +1,4 @@
-//! A window that quick calls serve, as `registry` finds it.
+//! A window that fast-path calls serve, as `registry` finds it.
 
 use super::quick_part::QuickPart;
 use super::target::Target;
@@ -9,11 +9,11 @@ use crate::sync::{count_at, count_with_fence};
 use core::mem::offset_of;
 use core::ops::Deref;
 
-// A quick call reads one cache line of the window.
+// A fast-path call reads one cache line of the window.
 const _: () = assert!(align_of::<Window>() == 64);
 const _: () = assert!(offset_of!(Window, epochs.access) + size_of::<WindowAccess>() <= 64);
 
-/// A window with a part for quick calls: all its ranks are on this node.
+/// A window with a part for fast-path calls: all its ranks are on this node.
 #[derive(Clone, Copy)]
 pub struct QuickWindow {
     window: &'static Window,
@@ -21,37 +21,37 @@ pub struct QuickWindow {
 
 impl QuickWindow {
     /// # Safety
-    /// The window has a part for quick calls, and so its ranks are on this node.
+    /// The window has a part for fast-path calls, and so its ranks are on this node.
     #[inline(always)]
     pub(super) unsafe fn new(window: &'static Window) -> QuickWindow {
         debug_assert!(window.quick.is_some() && matches!(window.carrier, Carrier::Node(_)));
         QuickWindow { window }
     }
 
-    /// Returns the part for quick calls.
+    /// Returns the part for fast-path calls.
     #[inline(always)]
     pub fn part(self) -> &'static QuickPart {
-        // SAFETY: the promise of `new`.
+        // SAFETY: guaranteed by the caller of `new`.
         unsafe { self.window.quick.as_ref().unwrap_unchecked() }
     }
 
-    /// Counts a call. Returns whether it has to take the full path, which makes progress of the MPI
-    /// underneath (`countdown`).
+    /// Counts a call. Returns whether it has to take the full path, which makes progress of the
+    /// host MPI (`countdown`).
     #[inline(always)]
     pub fn is_due(self) -> bool {
-        // SAFETY: the number is at the begin of the countdown.
+        // SAFETY: the number is at the beginning of the countdown.
         unsafe { count_at::<_, { offset_of!(Window, countdown) }, 1>(self.window) }
     }
 
-    /// Counts a call likewise, behind a full barrier.
+    /// Like [`QuickWindow::is_due`], with a full barrier before.
     #[inline(always)]
     pub fn is_due_behind_fence(self) -> bool {
-        // SAFETY: likewise.
+        // SAFETY: as in `is_due`.
         unsafe { count_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
     }
 
-    /// Does `work` with what this process knows of a target, for any number as a rank; `None` if
-    /// the window has no such rank.
+    /// Does `work` with the record of a target, for any number as a rank; `None` if the window has
+    /// no such rank.
     #[inline(always)]
     pub fn with_target<R>(
         self,
@@ -73,7 +73,7 @@ impl QuickWindow {
         self.part().has(rank) && self.epochs.access.locks(word)
     }
 
-    /// Returns all of the window.
+    /// Returns the whole window.
     #[inline(always)]
     pub fn whole(self) -> &'static Window {
         self.window
@@ -82,7 +82,8 @@ impl QuickWindow {
     /// Returns the part that this process has.
     #[inline(always)]
     pub fn node(self) -> &'static LocalWindow {
-        // SAFETY: the promise of `new`. A branch to a panic would need a frame in each call.
+        // SAFETY: guaranteed by the caller of `new`. A branch to a panic would need a frame in each
+        // call.
         unsafe { self.window.local().unwrap_unchecked() }
     }
 }

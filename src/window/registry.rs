@@ -1,12 +1,12 @@
-//! The lookup of a window by its handle, without a call of the MPI underneath.
+//! The lookup of a window by its handle, without a call of the host MPI.
 //!
 //! A handle is the same integer in every ABI and in Fortran:
-//! `0x20000001 | generation << 17 | slot << 1`, 26 bits of our own below MPICH's tag for window
-//! handles with the kind "invalid". It is odd, so it is never a pointer of the MPI underneath, and
-//! it is never MPI_WIN_NULL of any ABI.
+//! `0x20000001 | generation << 17 | slot << 1`, 26 bits below MPICH's tag for window handles with
+//! the kind "invalid". It is odd, so it is never a pointer of the host MPI, and it is never
+//! MPI_WIN_NULL of any ABI.
 //!
-//! The library gives out handles in the order of their numbers, slot by slot and round by round,
-//! and skips slots in use. So it recognises a freed handle until some 33 million more windows
+//! The library assigns handles in the order of their numbers, slot by slot and round by round, and
+//! skips slots in use. So it recognises a freed handle until some 33 million more windows
 //! ([`HANDLES`]) have been made; only then a new window gets the same number.
 
 use super::Window;
@@ -31,19 +31,19 @@ const HANDLES: u32 = (SLOTS as u32) << 9;
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
 
-/// The windows for quick calls of one kind; null: none. As [`WINDOWS`], but by the lower half of
-/// the handle, which is one instruction less; slots above its half have no entry. An entry has a
+/// The windows for fast-path calls of one kind; null: none. As [`WINDOWS`], but by the lower half
+/// of the handle, which is one instruction less; slots above its half have no entry. An entry has a
 /// place for each of the two names of a call: [`place_of`].
 type QuickTable = [AtomicPtr<Window>; QUICK_ENTRIES + 1];
 const QUICK_ENTRIES: usize = 1 << u16::BITS;
 
-/// The windows for quick calls that move data: those with a target whose memory is mapped here.
+/// The windows for fast-path calls that move data: those with a target whose memory is mapped here.
 static TRANSFERS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
 
 /// The highest entry in [`TRANSFERS`] so far.
 static LAST_TRANSFER: AtomicUsize = AtomicUsize::new(0);
 
-/// The windows for quick calls that open or close epochs, or complete operations: those without
+/// The windows for fast-path calls that open or close epochs, or complete operations: those without
 /// small puts that a call has to complete (`window_puts`).
 static EPOCHS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
 
@@ -109,11 +109,11 @@ fn slot_of(handle: u32) -> usize {
 
 /// The meaning of a handle.
 pub enum Found {
-    /// a window of ours
+    /// a window of libfompi
     Window(&'static Window),
-    /// a window that the MPI underneath made for itself
+    /// a window that the host MPI made for itself
     Foreign,
-    /// a number of our encoding that is no window, or no longer one
+    /// a number of libfompi's encoding without a window
     Stale,
 }
 
@@ -135,20 +135,20 @@ pub fn find(handle: usize) -> Found {
     if window.handle.to_usize() == handle { Found::Window(window) } else { Found::Stale }
 }
 
-/// Returns the entry of a window for quick calls, if it has one.
+/// Returns the entry of a window for fast-path calls, if it has one.
 fn quick_entry(handle: u32) -> Option<usize> {
     let entry = handle.to_usize() % QUICK_ENTRIES;
     (slot_of(handle) == entry >> 1).then_some(entry)
 }
 
-/// Returns the window of a handle as the caller passed it, if calls by this name are for this
-/// library, and quick calls that open or close epochs or complete operations serve the window.
+/// Returns the window of a handle as the caller passed it, if calls by this name are for libfompi,
+/// and fast-path calls that open or close epochs or complete operations serve the window.
 #[inline(always)]
 pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
     look_up(&EPOCHS, handle, name)
 }
 
-/// Returns the same for quick calls that move data.
+/// Returns the same for fast-path calls that move data.
 #[inline(always)]
 pub fn quick_transfer(handle: usize, name: EntryName) -> Option<QuickWindow> {
     look_up(&TRANSFERS, handle, name)
@@ -156,7 +156,7 @@ pub fn quick_transfer(handle: usize, name: EntryName) -> Option<QuickWindow> {
 
 /// Looks a window up. Six instructions and two loads: no check of the encoding, because an entry
 /// compares its handle with all 32 bits that a handle may have. Garbage above them does not matter,
-/// and a handle of the MPI underneath is even in its lower half.
+/// and a handle of the host MPI is even in its lower half.
 #[inline(always)]
 fn look_up(table: &'static QuickTable, handle: usize, name: EntryName) -> Option<QuickWindow> {
     let entry = usize::from(handle.low_u16());
@@ -164,17 +164,17 @@ fn look_up(table: &'static QuickTable, handle: usize, name: EntryName) -> Option
     let window = table[place_of(entry, name)].load(Ordering::Acquire);
     // SAFETY: null, or as in `find`.
     let window: &'static Window = unsafe { window.as_ref() }?;
-    // SAFETY: the callers of `enter` checked that it has a part for quick calls.
+    // SAFETY: the callers of `enter` checked that it has a part for fast-path calls.
     let window = unsafe { QuickWindow::new(window) };
     (window.part().handle == handle.low_u32()).then_some(window)
 }
 
-/// Enters a window for quick calls if they can serve it. The lock of [`FREE`] is held, so that no
-/// window begins to change its entries itself.
+/// Enters a window for fast-path calls if they can serve it. The lock of [`FREE`] is held, so that
+/// no window begins to change its entries itself.
 fn serve(window: &Window) {
     let (Some(quick), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
     let entered = ptr::from_ref(window).cast_mut();
-    if !window.local().is_some_and(|node| node.small_puts.are_used()) {
+    if !window.local().is_some_and(|node| node.small_puts.have_been_used()) {
         enter(&EPOCHS, entered, entry);
     }
     if quick.targets.all().any(|(_, target)| target.is_mapped()) {
@@ -182,7 +182,7 @@ fn serve(window: &Window) {
     }
 }
 
-/// Enters a window for quick calls that move data, unless buffers may be memory of a GPU
+/// Enters a window for fast-path calls that move data, unless buffers may be memory of a GPU
 /// (`library_loads`). The lock of [`FREE`] is held.
 fn enter_transfers(window: *mut Window, entry: usize) {
     // Relaxed: `gpu::are_absent` orders it.
@@ -193,8 +193,8 @@ fn enter_transfers(window: *mut Window, entry: usize) {
     }
 }
 
-/// Takes all windows out of those for quick calls that move data, behind [`gpu::may_come`]. Takes
-/// no lock: a child of fork(2) may load libraries.
+/// Takes all windows out of those for fast-path calls that move data, behind [`gpu::may_come`].
+/// Takes no lock: a child of fork(2) may load libraries.
 pub(super) fn withdraw_transfers() {
     // Relaxed: `gpu::may_come` orders it.
     let last = LAST_TRANSFER.load(Ordering::Relaxed);
@@ -205,12 +205,12 @@ pub(super) fn withdraw_transfers() {
     }
 }
 
-/// Lets quick calls that move data serve all windows again.
+/// Lets fast-path calls that move data serve all windows again.
 pub(super) fn serve_transfers_again() {
     for_each(serve);
 }
 
-/// Enters a window for quick calls by the names whose calls are known to be for this library.
+/// Enters a window for fast-path calls by the names whose calls are known to be for libfompi.
 #[inline]
 fn enter(table: &'static QuickTable, window: *mut Window, entry: usize) {
     for name in [EntryName::Mpi, EntryName::Pmpi] {
@@ -225,14 +225,14 @@ fn enter(table: &'static QuickTable, window: *mut Window, entry: usize) {
 #[inline]
 fn leave(table: &'static QuickTable, entry: usize) {
     for name in [EntryName::Mpi, EntryName::Pmpi] {
-        // Relaxed: a thread that has to find the small put for which the window leaves has met the
-        // one that made it. No call uses a window while it is freed.
+        // Relaxed: a thread that must complete the small put for which the window leaves has
+        // synchronised with the thread that made it. No call uses a window while it is freed.
         table[place_of(entry, name)].store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
-/// Enters a window for quick calls that move data, behind the first view of a target. A thread that
-/// learns that no tool is behind finds the view, or this one finds what it has learnt.
+/// Enters a window for fast-path calls that move data, after the first record of a target. A thread
+/// that learns that no tool is behind finds the record, or this thread finds its result.
 #[cold]
 pub(super) fn serve_transfers(handle: u32) {
     let _free = FREE.lock();
@@ -242,30 +242,31 @@ pub(super) fn serve_transfers(handle: u32) {
     }
 }
 
-/// Leaves the entry of a window for other quick calls to its small puts by process_vm, ahead of the
-/// first one. From now on only [`withdraw`] and [`serve_again`] change it, in turns.
+/// Leaves the entry of a window for other fast-path calls to its small puts by process_vm, ahead of
+/// the first one. From now on only [`withdraw`] and [`serve_again`] change it, in turns.
 #[cold]
 pub(super) fn leave_entry_to(window: &Window, puts: &WindowPuts) {
     let _free = FREE.lock();
     puts.note(window.quick.as_ref().and(quick_entry(window.handle)).map(|_| window.handle));
 }
 
-/// Takes a window, which quick calls can serve, out of those that do not transfer, ahead of a small
-/// put that a later call completes.
+/// Takes a window, which fast-path calls can serve, out of those that do not transfer, ahead of a
+/// small put that a later call completes.
 #[inline]
 pub(super) fn withdraw(handle: u32) {
     leave(&EPOCHS, usize::from(handle.low_u16()));
 }
 
-/// Lets these quick calls serve a window again, behind the small puts for which it was withdrawn.
+/// Lets these fast-path calls serve a window again, behind the small puts for which it was
+/// withdrawn.
 #[inline]
 pub(super) fn serve_again(handle: u32) {
     let window = WINDOWS[slot_of(handle)].load(Ordering::Relaxed); // one that this thread uses
     enter(&EPOCHS, window, usize::from(handle.low_u16()));
 }
 
-/// Lets quick calls by their MPI names find all windows. [`Host::known`] knows that these calls are
-/// for this library.
+/// Lets fast-path calls by their MPI names find all windows. [`Host::known`] knows that these calls
+/// are for libfompi.
 pub fn no_tool_is_behind() {
     for_each(serve);
 }

@@ -1,6 +1,6 @@
-//! The lines that the library prints: one for all windows with equal lines if FOMPI_VERBOSE is set,
-//! and one per job if windows are delegated. Rank 0 of the window prints them on standard error, by
-//! one write per line.
+//! Output of the library: one line for all windows with equal lines if FOMPI_VERBOSE is set, and
+//! one per job if windows are delegated. Rank 0 of the window prints them on standard error, by one
+//! write per line.
 
 use super::flavor::Flavor;
 use super::own_ranges::OwnRange;
@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use std::io::Write;
 use std::time::Duration;
 
-/// Prints what became of the memory of a rank that a created window exposes, if FOMPI_VERBOSE is
-/// set.
-pub fn fate(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
+/// Prints whether the memory that a rank exposes in a created window was adopted, if FOMPI_VERBOSE
+/// is set.
+pub fn adoption(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
     let Some(range) = range.filter(|_| Config::get().verbose) else { return };
     let (call, rank) = (flavor.call(), rank.0);
     say_once(match range.mapped() {
@@ -37,14 +37,14 @@ pub fn kept(given: core::result::Result<(), NotAdopted>) {
     }
 }
 
-/// The reason why a window is left to the MPI underneath.
+/// The reason why a window is delegated to the host MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// the processes share no memory
-    NoRoad,
+    NoTransport,
     /// the processes are on several nodes, and one has no RDMA device: why
     NoDevice(&'static str),
-    /// they are on several nodes, one of which has a fast network, and verbs are not used
+    /// the processes are on several nodes, one node has a fast network, and verbs are not used
     FastNetwork(&'static str),
     /// the processes share no memory, and FOMPI_NET=off
     NetOff,
@@ -62,9 +62,9 @@ pub enum Why {
     TooLarge,
     /// MPI_Win_allocate_shared for processes on several nodes
     Apart,
-    /// memory of a GPU, or a run-time library of one that cannot be asked for memory
+    /// memory of a GPU, or a GPU runtime that cannot identify its memory
     Gpu,
-    /// a process may not look into the memory of another
+    /// a process may not access the memory of another
     Denied,
     /// a process has no descriptor left for a segment
     Descriptors,
@@ -78,7 +78,7 @@ const _: () = assert!(RANKS_MAX == 40_329);
 impl Why {
     fn text(self) -> &'static str {
         match self {
-            Why::NoRoad => "its processes share no memory, and there is no other transport",
+            Why::NoTransport => "its processes share no memory, and there is no other transport",
             Why::NoDevice(text) | Why::FastNetwork(text) => text,
             Why::NetOff => "its processes share no memory, and FOMPI_NET=off",
             Why::Links => "some of its processes have InfiniBand, others RoCE",
@@ -127,7 +127,7 @@ impl Why {
             Error::NoMemory { .. }
             | Error::TooMuch { .. }
             | Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => Why::Memory,
-            _ => Why::NoRoad,
+            _ => Why::NoTransport,
         }
     }
 
@@ -144,7 +144,7 @@ impl Why {
         if error.is_short_of_descriptors() { Why::Descriptors } else { Why::NoContact }
     }
 
-    /// Fails if the MPI underneath cannot make the window either, because it needs the same missing
+    /// Fails if the host MPI cannot make the window either, because it needs the same missing
     /// resource to allocate memory: in such a call some MPIs never return.
     pub fn refuses(self, flavor: Flavor) -> Result<()> {
         match (self, flavor) {
@@ -229,7 +229,7 @@ pub fn may_delegate(why: Why) -> Result<()> {
     }
 }
 
-/// Prints that a window is delegated. To be called when the ranks have agreed on that.
+/// Prints that a window is delegated. Call when the ranks have agreed on that.
 pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     static SAID: AtomicBool = AtomicBool::new(false);
     let config = Config::get();
@@ -241,7 +241,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     }
 }
 
-/// A wrong call that the library still carries out (docs/decisions/0016).
+/// An incorrect call that the library still executes (docs/decisions/0016).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// a communication call with a request in an epoch of a fence or a start

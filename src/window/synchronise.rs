@@ -1,4 +1,4 @@
-//! The calls that open and close epochs on a window of ours: first `epoch::state` says
+//! The calls that open and close epochs on a window of libfompi: first `epoch::state` checks
 //! whether the call is legal, then small puts are completed, then the protocol runs, then the state
 //! changes (MPI-4.1 §12.5).
 
@@ -32,7 +32,7 @@ pub struct Asserts {
 }
 
 /// Counts a full call on a window, at its end. Some of these calls, and each one that has waited
-/// for other nodes, let the MPI underneath make progress.
+/// for other nodes, let the host MPI make progress.
 #[inline(always)]
 pub fn count(window: &Window) {
     // SAFETY: the number is at the begin of the countdown.
@@ -41,7 +41,7 @@ pub fn count(window: &Window) {
     }
 }
 
-/// Notes a call that may wait for ranks of other nodes, whichever they are.
+/// Records a call that may wait for any ranks of other nodes.
 #[inline(always)]
 fn note_wait<P: Protocols>(window: &Window, _: &P) {
     if P::Words::FAR {
@@ -49,7 +49,7 @@ fn note_wait<P: Protocols>(window: &Window, _: &P) {
     }
 }
 
-/// Notes a call that may wait for a target.
+/// Records a call that may wait for a target.
 #[inline(always)]
 fn note_wait_for<P: Protocols>(window: &Window, _: &P, node: &LocalWindow, target: Rank) {
     if P::Words::FAR {
@@ -57,7 +57,7 @@ fn note_wait_for<P: Protocols>(window: &Window, _: &P, node: &LocalWindow, targe
     }
 }
 
-/// Notes a call by which a rank may poll a target, on a window over several nodes.
+/// Records a call by which a rank may poll a target, on a window over several nodes.
 pub fn note_target(window: &Window, node: &LocalWindow, target: Rank) {
     match node.near_index(target) {
         Some(_) => window.countdown.hasten(),
@@ -65,10 +65,10 @@ pub fn note_target(window: &Window, node: &LocalWindow, target: Rank) {
     }
 }
 
-/// Does MPI_Win_fence.
+/// Implements MPI_Win_fence.
 pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.may_fence()?;
-    if node.small_puts.may_err() {
+    if node.small_puts.may_defer_errors() {
         node.complete_all_puts();
         on_protocols!(node, |protocols| {
             note_wait(window, protocols);
@@ -87,11 +87,11 @@ pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
     on_protocols!(node, |protocols| protocols.fence(precede))
 }
 
-/// Does the fence of MPI_Win_free.
+/// Implements the fence of MPI_Win_free.
 pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     waits::leave(node);
     node.end();
-    // An error has no call left to be the answer of: the window is freed also then.
+    // No later call can return an error, so the window is freed also after an error.
     node.complete_all_puts();
     if node.spans_nodes() {
         return fence_all(node, true);
@@ -101,9 +101,9 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     fence::fence(&words, node.arena().barrier, node.next_barrier(), true)
 }
 
-/// Does MPI_Win_post. MPI_MODE_NOCHECK has no effect: both sides have to give it (MPI-4.1 §12.5.5),
-/// and if only one side did, a start would wait for ever, or a post would remain and be added to
-/// the next one.
+/// Implements MPI_Win_post. MPI_MODE_NOCHECK has no effect: both sides must give it (MPI-4.1
+/// §12.5.5); if only one side does, a start waits for ever, or a post remains and is added to the
+/// next one.
 pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()> {
     window.epochs.post(origins.len().to_u32())?;
     node.send_puts();
@@ -115,7 +115,7 @@ pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()>
     })
 }
 
-/// Does MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so that it need not wait.
+/// Implements MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so it does not wait.
 pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()> {
     window.epochs.start(targets, |rank| window.access_of(rank))?;
     let started = on_protocols!(node, |protocols| protocols.start(targets));
@@ -125,7 +125,7 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()
     started
 }
 
-/// Does MPI_Win_complete.
+/// Implements MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.take_started()?;
     node.complete_all_puts();
@@ -141,7 +141,7 @@ pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     node.take_errors()
 }
 
-/// Does MPI_Win_wait.
+/// Implements MPI_Win_wait.
 pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.posted()?;
     node.send_puts();
@@ -151,9 +151,9 @@ pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
     Ok(())
 }
 
-/// Does MPI_Win_test: returns whether the exposure epoch is over, and closes it then. Fails, as
-/// MPI_Win_wait does, if a process is lost: a program that repeats the call until it returns true
-/// would repeat it for ever.
+/// Implements MPI_Win_test: returns whether the exposure epoch has ended, and closes it then.
+/// Fails, like MPI_Win_wait, if a process is lost: a program that repeats the call until it returns
+/// true would repeat it for ever.
 pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
     window.epochs.posted()?;
     node.send_puts();
@@ -168,7 +168,7 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
     Ok(done)
 }
 
-/// Does MPI_Win_lock.
+/// Implements MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
     let access = window.access_of(target);
     let held = window.epochs.lock(access, hold)?;
@@ -186,13 +186,13 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
     taken
 }
 
-/// Does MPI_Win_unlock.
+/// Implements MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     let (hold, spare) = window.epochs.unlock(window.access_of(target))?;
     node.complete_puts(target);
     on_protocols!(node, |protocols| {
         note_wait_for(window, protocols, node, target);
-        // The lock is given back even if the target is lost: other ranks wait for it.
+        // The lock is released even if the target is lost, because other ranks wait for it.
         let settled = protocols.settle(target);
         settled.and(give_back(protocols.words(), target, hold, spare))
     })?;
@@ -215,7 +215,7 @@ fn give_all_back(words: &impl Words, locked: bool) -> Result<()> {
     if locked { lock::unlock_all(words) } else { words.flush_all() }
 }
 
-/// Does MPI_Win_lock_all.
+/// Implements MPI_Win_lock_all.
 #[inline(always)]
 pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.lock_all(!asserts.nocheck)?;
@@ -229,7 +229,7 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
     taken
 }
 
-/// Does MPI_Win_unlock_all.
+/// Implements MPI_Win_unlock_all.
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
@@ -243,11 +243,11 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     node.take_errors()
 }
 
-/// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
-/// done when they are globally visible.
+/// Implements MPI_Win_flush: waits until all operations on `target` are done there. Loads and
+/// stores are done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.may_flush(target)?;
-    // No other reason to flush operations on the own memory than to see what others have changed.
+    // A flush of this rank's own memory only serves to see changes by others.
     if target == node.rank {
         node.serve_polling();
         node.send_puts();
@@ -261,36 +261,36 @@ pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     node.take_errors()
 }
 
-/// Does MPI_Win_flush for a target that is known to be in a passive target epoch, on one node.
-/// Returns false in any other case, and if the full call has to make progress.
+/// Fast path of MPI_Win_flush, for a target in a passive target epoch, on one node. Returns false
+/// in any other case, and if the full call must make progress.
 #[inline(always)]
 pub fn flush_quick(window: QuickWindow, target: Rank) -> bool {
     window.is_passive(target) && !window.is_due_behind_fence()
 }
 
-/// Does MPI_Win_flush_all if a passive target epoch is known to be open, on one node. Returns false
-/// as [`flush_quick`].
+/// Fast path of MPI_Win_flush_all, in a passive target epoch, on one node. Returns false as
+/// [`flush_quick`].
 #[inline(always)]
 pub fn flush_all_quick(window: QuickWindow) -> bool {
     window.epochs.access.is_any_passive() && !window.is_due_behind_fence()
 }
 
-/// Does MPI_Win_flush_local for a target that is known to be in a passive target epoch, on one
-/// node, where all transfers are done when their calls return. Returns false as [`flush_quick`].
+/// Fast path of MPI_Win_flush_local, for a target in a passive target epoch, on one node, where all
+/// transfers are complete when their calls return. Returns false as [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_quick(window: QuickWindow, target: Rank) -> bool {
     window.is_passive(target) && !window.is_due()
 }
 
-/// Does MPI_Win_flush_local_all if a passive target epoch is known to be open, on one node. Returns
-/// false as [`flush_quick`].
+/// Fast path of MPI_Win_flush_local_all, in a passive target epoch, on one node. Returns false as
+/// [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_all_quick(window: QuickWindow) -> bool {
     window.epochs.access.is_any_passive() && !window.is_due()
 }
 
-/// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node this
-/// is so after each call.
+/// Implements MPI_Win_flush_local: waits until the origin's buffers may be reused, which on one
+/// node they may after each call.
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.may_flush(target)?;
@@ -301,7 +301,7 @@ pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<
     node.take_errors()
 }
 
-/// Does MPI_Win_flush_local_all.
+/// Implements MPI_Win_flush_local_all.
 #[inline]
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
@@ -312,7 +312,7 @@ pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     node.take_errors()
 }
 
-/// Does MPI_Win_flush_all.
+/// Implements MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     node.complete_all_puts();
@@ -324,8 +324,8 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     node.take_errors()
 }
 
-/// Does MPI_Win_sync (MPI-4.1 §12.5.4). The private and the public copy of the window are the same
-/// in the unified model, so that only loads and stores have to be ordered. A rank that polls its
+/// Implements MPI_Win_sync (MPI-4.1 §12.5.4). The private and public copies of the window are
+/// identical in the unified model, so only loads and stores must be ordered. A rank that polls its
 /// memory calls it again and again, so some of the calls also serve other processes.
 #[inline]
 pub fn sync(node: &LocalWindow) {
@@ -334,16 +334,16 @@ pub fn sync(node: &LocalWindow) {
     node.serve_polling();
 }
 
-/// Does MPI_Win_sync on one node, where no other process needs to be served. Returns false if the
-/// full call has to make progress.
+/// Fast path of MPI_Win_sync, on one node, where no other process must be served. Returns false if
+/// the full call must make progress.
 #[inline(always)]
 pub fn sync_quick(window: QuickWindow) -> bool {
     !window.is_due_behind_fence()
 }
 
 impl Window {
-    /// Lets the MPI underneath make progress, and starts the countdown again. Not where a session
-    /// may have raised the level of thread support that MPI_Init has given: MPICH 4.0 then makes
+    /// Lets the host MPI make progress, and starts the countdown again. Not where a session may
+    /// have raised the level of thread support that MPI_Init has given: MPICH 4.0 then makes
     /// progress without its locks, while another thread does.
     #[cold]
     #[inline(never)]
@@ -372,7 +372,7 @@ impl LocalWindow {
         self.fences.load(Ordering::Relaxed)
     }
 
-    /// Waits until the buffers of all transfers with a rank may be used again.
+    /// Waits until the buffers of all transfers with a rank may be reused.
     #[inline]
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         on_protocols!(self, |protocols| protocols.flush_local(target))
@@ -390,7 +390,7 @@ impl LocalWindow {
     /// The end of an epoch, or a flush, is the first call that knows it.
     #[inline]
     fn take_errors(&self) -> Result<()> {
-        if self.small_puts.may_err() { self.take_kept_errors() } else { Ok(()) }
+        if self.small_puts.may_defer_errors() { self.take_kept_errors() } else { Ok(()) }
     }
 
     #[inline(never)]
@@ -399,9 +399,9 @@ impl LocalWindow {
         self.error_of_puts().and(refused)
     }
 
-    /// Lets the MPI underneath make progress: of all ranks, also where the window has one. MPICH
-    /// makes none in a probe on a communicator of one process, so there the probe is on
-    /// MPI_COMM_WORLD. A process with sessions alone has none.
+    /// Lets the host MPI make progress: of all ranks, also where the window has one. MPICH makes
+    /// none in a probe on a communicator of one process, so there the probe is on MPI_COMM_WORLD. A
+    /// process with sessions alone has none.
     fn progress(&self) {
         let host = Host::get();
         let is_alone = self.size == 1 && host.initialized();

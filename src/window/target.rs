@@ -1,6 +1,5 @@
-//! What this process knows of each target of a window whose ranks are all on this node: how it may
-//! access the target now, and where its memory is mapped. Not for finding that memory, which is in
-//! `address`.
+//! Records of the targets of a one-node window: how this process may access a target now, and where
+//! its memory is mapped. `address` finds that memory.
 //!
 //! A window has a table with an entry for each target, and an entry leads to a [`Target`]:
 //!
@@ -20,7 +19,7 @@ use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use core::ptr;
 
-/// A target: its epoch, and its memory that is mapped here. No byte of it may be inside.
+/// A target: its epoch, and its memory that is mapped here. It may be empty.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Target {
@@ -43,17 +42,17 @@ const _: () = assert!(size_of::<Target>() == 64);
 
 // SAFETY: addresses of shared memory, which is reached by copies and atomics only.
 unsafe impl Send for Target {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Target {}
 
 /// A word that no process changes: no rank has a pass.
 static ZERO: AtomicU64 = AtomicU64::new(0);
 
-/// The record of a target of which nothing is known. No byte is inside.
+/// The record of a target that was not accessed yet. No byte is inside.
 static NO_TARGET: Target = Target { access: TargetAccess::unknown(), ..Target::unmapped() };
 
 impl Target {
-    /// Returns the record of a target of whose memory nothing is mapped here.
+    /// Returns the record of a target without memory mapped here.
     pub const fn unmapped() -> Target {
         Target {
             at: ptr::null_mut(),
@@ -107,7 +106,7 @@ impl Target {
     /// Returns the word with the pass of this rank.
     #[inline(always)]
     pub fn pass(&self) -> &AtomicU64 {
-        // SAFETY: the promise of `new`.
+        // SAFETY: guaranteed by the caller of `new`.
         unsafe { &*self.pass }
     }
 
@@ -159,7 +158,7 @@ pub struct Targets {
 
 // SAFETY: addresses of tables whose entries are atomic.
 unsafe impl Send for Targets {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Targets {}
 
 impl Targets {
@@ -172,7 +171,7 @@ impl Targets {
         Targets { table: AtomicPtr::new(table.cast_mut()), none: table, size }
     }
 
-    /// Returns what is known of a target, which may be nothing.
+    /// Returns the record of a target, which may be [`NO_TARGET`].
     ///
     /// # Safety
     /// The window has this rank.
@@ -203,7 +202,7 @@ impl Targets {
     fn insert(&self, rank: RankOnNode, target: Target) -> &Target {
         let entry = &self.own_table()[rank.0.to_usize()];
         let (none, made) = ((&raw const NO_TARGET).cast_mut(), Box::into_raw(Box::new(target)));
-        // Release: pairs with the Acquire in `of`; Acquire: likewise.
+        // Release: pairs with the Acquire in `of`; Acquire: as in `of`.
         let set = entry.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
         let target = set.map_or_else(|other| other, |_| made);
         if set.is_err() {
@@ -357,7 +356,7 @@ mod tests {
     fn threads_that_make_the_table_at_the_same_time_share_it() {
         for _ in 0..100 {
             let none = NoTargets::new(4);
-            // SAFETY: likewise.
+            // SAFETY: `none` is dropped last.
             let targets = unsafe { Targets::new(&none) };
             std::thread::scope(|scope| {
                 for rank in 0..4 {

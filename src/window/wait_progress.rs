@@ -1,6 +1,6 @@
-//! The work of a process while it waits for another one of its node: it lets the MPI underneath
-//! make progress, because the other process may be blocked in a large receive from it; it sleeps on
-//! its doorbell; and it checks from time to time that all processes are alive.
+//! The work of a process while it waits for another one of its node: it lets the host MPI make
+//! progress, because the other process may be blocked in a large receive from it; it sleeps on its
+//! doorbell; and it checks from time to time that all processes are alive.
 
 use super::arena::Arena;
 use crate::config::Config;
@@ -27,8 +27,8 @@ const AWAKE: Duration = Duration::from_millis(1);
 /// How many rounds a wait stays awake where ranks share cores. Each yields the core; the awaited
 /// ranks have most likely run by then, and that costs much less than a sleep and a wake.
 const ROUNDS_YIELDING: u32 = 64;
-/// Of this number of rounds one lets the MPI underneath make progress, and the others yield the
-/// core, which takes less time.
+/// One in this many rounds lets the host MPI make progress; the others yield the core, which is
+/// faster.
 const ROUNDS_PER_PROGRESS: u32 = 8;
 /// The time that a process has waited for other ranks in one window.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// Adds a wait that is over, and began then.
+    /// Adds a wait that has ended, from its start.
     fn add(&self, began: Instant) {
         let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         // Relaxed: a sum that nothing depends on.
@@ -54,8 +54,7 @@ impl Total {
 pub struct Waiting {
     /// the word
     pub word: WordId,
-    /// when the wait began; without a [`Total`], when the thread was first asked
-    /// for a report
+    /// when the wait began; without a [`Total`], when the thread first checked for a report
     pub began: Option<Instant>,
     /// the wait after which the thread prints its next line; `None`: not set yet
     pub due: Option<Duration>,
@@ -63,7 +62,7 @@ pub struct Waiting {
     pub shown: Option<Note>,
 }
 
-/// The function that a waiting thread calls from time to time.
+/// The function that a waiting thread calls periodically.
 type Report = fn(&NodeIdle, &mut Waiting);
 
 static REPORT: OnceLock<Report> = OnceLock::new();

@@ -1,13 +1,12 @@
 //! The memory of allocated windows that is kept when they are freed, for later windows of their
-//! communicator. New memory costs more than all else of a window: system calls, barriers until all
-//! ranks have mapped it, and a page fault for each page that is touched. An arena keeps the memory
-//! of a few windows. Not for the agreement on its use (`create::reuse`), and not for memory
-//! that goes back to a heap (`memory::retention`).
+//! communicator. New memory is the largest cost of a window: system calls, barriers until all ranks
+//! have mapped it, and a page fault for each page that is touched. An arena keeps the memory of a
+//! few windows. Not for the agreement on its use (`create::reuse`), and not for memory that goes
+//! back to a heap (`memory::retention`).
 //!
-//! Kept memory is bounded: at most [`kept_max`] bytes for each rank, in all arenas of which one
-//! process is rank 0. Rank 0 decides when the
-//! window is made, so that all ranks keep its memory or none does, and gives up the oldest memory
-//! where the bound would be exceeded.
+//! Kept memory is bounded: at most [`kept_max`] bytes for each rank, in all arenas whose rank 0 is
+//! one process. Rank 0 decides when the window is made, so that all ranks keep its memory or none
+//! does, and gives up the oldest memory if the bound would be exceeded.
 
 #[cfg(doc)]
 use crate::memory::retention::kept_max;
@@ -112,16 +111,16 @@ pub struct Keep {
     pub id: u64,
     /// this rank's part
     pub part: OwnPart,
-    /// what was found when the memory was used again
+    /// the finding when the memory was reused
     pub touch: TouchState,
     /// on rank 0
     _share: Option<Share>,
 }
 
-/// What was found when memory was used again, which decides what is done the next time.
+/// The finding when memory was reused, which decides what is done the next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TouchState {
-    /// it was never used again, or not touched: rank 0 looks
+    /// it was never reused, or not touched: rank 0 checks
     Untouched,
     /// it was touched
     Touched {
@@ -153,7 +152,7 @@ pub enum Content {
     All,
 }
 
-/// The word by which a rank tells which memory it has kept; 0: none that fits.
+/// The word by which a rank announces the memory that it has kept; 0: none that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptWord(pub u64);
 
@@ -181,8 +180,8 @@ impl KeptWord {
     }
 }
 
-/// Returns the content of memory of its own file, of which `backed` of `bytes` bytes have pages.
-/// `None`: too few to use it again, because to find them costs more than new memory does.
+/// Returns the content of memory with its own file: `backed` of `bytes` bytes have pages. `None`:
+/// too few to reuse it, because finding them costs more than new memory.
 pub fn content_of_file(backed: u64, bytes: u64) -> Option<Content> {
     match backed {
         0 => Some(Content::Nothing),

@@ -5,14 +5,14 @@
 //!
 //! | `due` | meaning                                                                         |
 //! |-------|---------------------------------------------------------------------------------|
-//! | 0     | no put waits, and no error of one is kept; quick calls may serve the window     |
-//! | n     | n targets are due; quick calls, which do not look for puts, do not serve it     |
+//! | 0     | no put is pending, and no error is kept; fast-path calls may serve the window   |
+//! | n     | n targets are due; fast-path calls, which do not check for puts, do not serve it |
 //!
-//! | `handle`   | meaning                                            | the entry for quick calls |
+//! | `handle`   | meaning                                            | the fast-path entry       |
 //! |------------|----------------------------------------------------|---------------------------|
 //! | 0          | there was no small put yet                         | the registry changes it   |
 //! | NO_ENTRY   | there was one, or one is about to be made          | there is none             |
-//! | the handle | likewise                                           | changes with `due`        |
+//! | the handle | as for NO_ENTRY                                    | changes with `due`        |
 //!
 //! `due` changes in a turn, together with the entry. So that a call can complete the puts that its
 //! thread has made, the entry must not be there while one of them waits: `fabric::pending_puts`
@@ -68,35 +68,35 @@ impl WindowPuts {
     /// Whether errors may be left to the call that completes operations. If not, the window is on
     /// one node, and no put waits.
     #[inline(always)]
-    pub(super) fn may_err(&self) -> bool {
+    pub(super) fn may_defer_errors(&self) -> bool {
         self.spans_nodes || self.may_wait()
     }
 
     /// Whether a target is due, so that puts may wait.
     #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
-        // Acquire: pairs with the Release in `change`. A thread that has to complete a put has met
-        // the one that made it, behind the change to another number than 0, and this is 0 again
-        // only behind the put.
+        // Acquire: pairs with the Release in `change`. A thread that must complete a put has
+        // synchronised with the thread that made it after the change from 0, and the number is 0
+        // again only after the put.
         self.due.load(Ordering::Acquire) > 0
     }
 
-    /// Whether there was a small put, so that the entry for quick calls changes with them.
+    /// Whether there was a small put, so that the entry for fast-path calls changes with them.
     #[inline]
-    pub(super) fn are_used(&self) -> bool {
+    pub(super) fn have_been_used(&self) -> bool {
         // Acquire: pairs with the Release in `note`, behind the last change by the registry.
         self.handle.load(Ordering::Acquire) != 0
     }
 
-    /// Notes that puts may be gathered from now on, and the handle of the window if quick calls can
-    /// serve it. The registry's lock is held.
+    /// Records that puts may be gathered from now on, and the handle of the window if fast-path
+    /// calls can serve it. The registry's lock is held.
     pub(super) fn note(&self, handle: Option<u32>) {
-        // Release: pairs with the Acquire in `are_used`.
+        // Release: pairs with the Acquire in `have_been_used`.
         self.handle.store(handle.unwrap_or(NO_ENTRY), Ordering::Release);
     }
 
     /// Does `change` in a turn of its own, and adds its answer to the number of targets that are
-    /// due. `serve` lets quick calls serve the window of this handle, or no longer.
+    /// due. `serve` lets fast-path calls serve the window of this handle, or no longer.
     #[inline]
     pub(super) fn change(&self, change: impl FnOnce() -> i32, serve: impl FnOnce(u32, bool)) {
         self.turn.with(|()| {
@@ -113,8 +113,8 @@ impl WindowPuts {
         });
     }
 
-    /// Notes that a call that completes puts has found an error.
-    pub(super) fn note_error(&self) {
+    /// Records that a call that completes puts has found an error.
+    pub(super) fn record_error(&self) {
         // Relaxed: as in `may_wait`.
         self.failed.store(true, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! The first segment of an arena. Rank 0 makes it, and the others map it. Here the ranks find out
-//! whether they may open each other's files by /proc, or have to ask each other for them
-//! (`sys::passing`), or share no memory. Not for what the segment holds.
+//! The first segment of an arena. Rank 0 makes it, and the others map it. The ranks determine here
+//! whether they can open each other's files through /proc, must request them from each other
+//! (`sys::passing`), or share no memory. `records` has the layout of the segment.
 //!
-//! Permission need not be mutual, and each rank makes segments later. So a rank that differs from
-//! rank 0 in what the system looks at asks, even if it could open the file of rank 0.
+//! Permission need not be mutual, and each rank makes segments later. So a rank whose credentials
+//! differ from those of rank 0 requests files, even if it could open the file of rank 0.
 
 use crate::error::{Error, Result};
 use crate::mpi::Host;
@@ -12,8 +12,8 @@ use crate::rank_numbers::RankOnNode;
 use crate::sys::passing::{self, KeyWords};
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, Segment};
+use crate::window::collective_outcome::{self, CAUSE_ELSEWHERE};
 use crate::window::report::Why;
-use crate::window::verdict::{self, CAUSE_ELSEWHERE};
 use std::cell::Cell;
 
 /// The first segment, as rank 0 has announced it.
@@ -56,21 +56,21 @@ impl FirstSegment {
             false => Err(CAUSE_ELSEWHERE),
         });
         let seen = seen.map_err(|error| Why::no_segment(&error));
-        let seen = verdict::none_has_reasons(host, comm, seen)?;
-        if !matches!(seen, Err(Why::NoRoad)) || !comm.all(host, self.machine == machine())? {
+        let seen = collective_outcome::none_has_reasons(host, comm, seen)?;
+        if !matches!(seen, Err(Why::NoTransport)) || !comm.all(host, self.machine == machine())? {
             return Ok(seen);
         }
         let serves = passing::serve().map_err(|error| Why::no_segment(&error));
-        if let Err(why) = verdict::none_has_reasons(host, comm, serves)? {
+        if let Err(why) = collective_outcome::none_has_reasons(host, comm, serves)? {
             return Ok(Err(why));
         }
         self.passed.set(true);
         passing::learn(self.key);
         let passed = self.map().map_err(|error| Why::no_segment(&error));
-        verdict::none_has_reasons(host, comm, passed)
+        collective_outcome::none_has_reasons(host, comm, passed)
     }
 
-    /// Whether the ranks ask each other for files.
+    /// Whether the ranks request files from each other.
     pub fn is_passed(&self) -> bool {
         self.passed.get()
     }

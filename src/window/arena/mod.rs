@@ -61,8 +61,8 @@ pub struct Arena {
     pub far_bytes: usize,
     first: Arc<Mapping>,
     lives: Arc<Lives>,
-    /// when [`Arena::check_dead_by_the_clock`] last looked for dead processes; 0: never
-    asked: AtomicU64,
+    /// when [`Arena::check_dead_by_the_clock`] last checked for dead processes; 0: never
+    last_check: AtomicU64,
     /// the barrier of the ranks, on slot 0 and in each window: all ranks know the same one
     pub barrier: BarrierKind,
     /// the number of barriers on slot 0 so far
@@ -74,18 +74,18 @@ pub struct Arena {
     rounds: AtomicU64,
     /// whether all ranks of the job on this node are in this arena
     is_all_of_job: bool,
-    /// the memory that is kept of allocated windows that were freed
+    /// the memory of freed allocated windows that is kept
     pub kept: Mutex<KeptList<Common>>,
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
     /// see [`Arena::yields_reach_all`]
     yields_reach_all: OnceLock<bool>,
-    /// whether waits of this process for others of its node stay awake before they sleep
+    /// whether this process spins before it sleeps when it waits for other processes of its node
     pub awake: AwakeRecord,
-    /// the table of windows that quick calls have not used
+    /// the table of windows on which no target was accessed
     pub no_targets: NoTargets,
-    /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
-    beyond: OnceLock<Weak<dyn OtherNodes>>,
+    /// the interface to the other nodes, if the ranks of the communicator are on several nodes
+    other_nodes: OnceLock<Weak<dyn OtherNodes>>,
 }
 
 /// The knowledge about other nodes that an arena needs if the ranks of the communicator are on
@@ -96,7 +96,7 @@ pub trait OtherNodes: Send + Sync {
 
     /// Makes one failure check for a waiting rank, without waiting for answers. Fails if a process
     /// is lost. `dead` is a process of the arena that has died, by its rank there and process id.
-    fn look(&self, dead: Option<(RankOnNode, i32)>) -> Result<()>;
+    fn check_nodes(&self, dead: Option<(RankOnNode, i32)>) -> Result<()>;
 
     /// Whether a device keeps the pages of windows in place, so that all of them are allocated.
     fn keeps_in_place(&self) -> bool;
@@ -140,7 +140,7 @@ impl Arena {
             far_bytes,
             lives: Arc::new(lives),
             first,
-            asked: AtomicU64::new(0),
+            last_check: AtomicU64::new(0),
             barrier: BarrierKind::Rounds,
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
@@ -152,7 +152,7 @@ impl Arena {
             yields_reach_all: OnceLock::new(),
             awake: AwakeRecord::default(),
             no_targets: NoTargets::new(size),
-            beyond: OnceLock::new(),
+            other_nodes: OnceLock::new(),
         };
         arena.write_own_record();
         comm.all(host, true)?;
@@ -163,7 +163,7 @@ impl Arena {
         // same file, it has the process ids of all of them.
         let known = |rank| arena.lives.record(rank).is_written();
         if !comm.all(host, RankOnNode::all(size).all(known))? {
-            return Ok(Err(Why::NoRoad));
+            return Ok(Err(Why::NoTransport));
         }
         arena.barrier = arena.barrier_of_leader();
         let arena = Arc::new(arena);
@@ -189,8 +189,8 @@ impl Arena {
         self.lives.record(self.rank).write(&mark);
     }
 
-    /// Returns the barrier that rank 0 has chosen. To be called after the collective call that
-    /// follows [`Arena::write_own_record`].
+    /// Returns the barrier that rank 0 has chosen. Call after the collective call that follows
+    /// [`Arena::write_own_record`].
     fn barrier_of_leader(&self) -> BarrierKind {
         // Relaxed: that call orders the store by rank 0 before this load.
         match records::failures(&self.first).shares_cores.load(Ordering::Relaxed) {
@@ -212,7 +212,7 @@ impl Arena {
         records::record(&self.first, self.size, turn, rank)
     }
 
-    /// Returns a rank's process as the road to its memory (process_vm) needs it.
+    /// Returns a rank's process, for access to its memory by process_vm.
     #[inline]
     pub fn memory_of(&self, rank: RankOnNode) -> cma::Process<'_> {
         cma::Process::new(rank, self.lives.of(rank))
@@ -236,7 +236,7 @@ impl Arena {
         self.permitted.get().is_some()
     }
 
-    /// Finds out whether this process may access the memory of all the others, which have all
+    /// Determines whether this process may access the memory of all other processes, which have all
     /// called [`Arena::permit`].
     pub fn find_permission(&self) {
         let mut others = RankOnNode::all(self.size).filter(|rank| *rank != self.rank);
@@ -318,28 +318,28 @@ impl Arena {
 
     /// Returns the rank in the window of the process with rank `index` in this arena.
     pub fn name_of(&self, index: RankOnNode) -> Rank {
-        self.beyond().map_or(index.on_only_node(), |beyond| beyond.rank_of(index))
+        self.other_nodes().map_or(index.on_only_node(), |other_nodes| other_nodes.rank_of(index))
     }
 
-    /// Sets what knows of the other nodes, for an arena whose ranks are those of one node of
+    /// Sets the interface to the other nodes, for an arena whose ranks are those of one node of
     /// several. Waiting ranks of the arena then check the other nodes too.
-    pub fn set_other_nodes(&self, beyond: Weak<dyn OtherNodes>) {
-        let _ = self.beyond.set(beyond);
+    pub fn set_other_nodes(&self, other_nodes: Weak<dyn OtherNodes>) {
+        let _ = self.other_nodes.set(other_nodes);
     }
 
-    fn beyond(&self) -> Option<Arc<dyn OtherNodes>> {
-        self.beyond.get().and_then(Weak::upgrade)
+    fn other_nodes(&self) -> Option<Arc<dyn OtherNodes>> {
+        self.other_nodes.get().and_then(Weak::upgrade)
     }
 
     /// Returns whether a device keeps the pages of windows in place, so that all of them are
     /// allocated: over several nodes an RDMA device does.
     pub fn keeps_in_place(&self) -> bool {
-        self.beyond().is_some_and(|beyond| beyond.keeps_in_place())
+        self.other_nodes().is_some_and(|other_nodes| other_nodes.keeps_in_place())
     }
 
     /// Whether all ranks of the communicator are on this node.
     pub fn is_whole(&self) -> bool {
-        self.beyond.get().is_none()
+        self.other_nodes.get().is_none()
     }
 
     /// Returns the creation number of the next window.
@@ -352,8 +352,8 @@ impl Arena {
     /// MPI_Finalize. A waiting rank calls this from time to time.
     pub fn check_dead(&self) -> Result<()> {
         let dead = self.lives.dead();
-        match self.beyond() {
-            Some(beyond) => beyond.look(dead),
+        match self.other_nodes() {
+            Some(other_nodes) => other_nodes.check_nodes(dead),
             None => {
                 let died = |(rank, pid): (RankOnNode, i32)| {
                     Err(Error::Died { rank: rank.on_only_node(), pid })
@@ -368,12 +368,12 @@ impl Arena {
     pub fn check_dead_by_the_clock(&self) -> Result<()> {
         let now = now_ns();
         // Relaxed, as below: only a time; if two threads check at once, both may.
-        let asked = self.asked.load(Ordering::Relaxed);
-        if asked != 0 && now.saturating_sub(asked) < CHECK_NS {
+        let last_check = self.last_check.load(Ordering::Relaxed);
+        if last_check != 0 && now.saturating_sub(last_check) < CHECK_NS {
             return Ok(());
         }
-        self.asked.store(now, Ordering::Relaxed);
-        if asked == 0 { Ok(()) } else { self.check_dead() }
+        self.last_check.store(now, Ordering::Relaxed);
+        if last_check == 0 { Ok(()) } else { self.check_dead() }
     }
 
     /// Returns a number that no other arena of this node has.

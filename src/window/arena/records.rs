@@ -37,7 +37,7 @@ impl Counter {
         Counter(2 * (turn % 2).to_usize() + step)
     }
 
-    /// The ranks that ask for the quiet part of call number `round` (`create::quiet`).
+    /// The ranks that request the quiet part of call number `round` (`create::quiet`).
     pub fn asks(round: u64) -> Counter {
         Counter(4 + 2 * (round % 2).to_usize())
     }
@@ -69,8 +69,8 @@ impl ProcessRecord {
         Contact(core::array::from_fn(|word| self.contact[word].load(Ordering::Relaxed)))
     }
 
-    /// Stores its contact for ranks of other nodes. To be called before the collective call after
-    /// which other ranks read it.
+    /// Stores its contact for ranks of other nodes. Call before the collective call after which
+    /// other ranks read it.
     pub fn set_contact(&self, contact: &Contact) {
         for (to, from) in self.contact.iter().zip(contact.0) {
             // Relaxed: that collective call orders it.
@@ -84,7 +84,7 @@ impl ProcessRecord {
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Default)]
 pub struct Record {
-    /// see `exchange`, as for the next two
+    /// see `create::agreement`, as for the next two
     pub status: u64,
     /// (from rank 0)
     pub offered: u64,
@@ -95,7 +95,7 @@ pub struct Record {
     /// alignment of the beginning of its part; odd if the part must directly follow that of the
     /// rank before it
     pub alignment: u64,
-    /// the kept memory that fits its request, see `kept`
+    /// the kept memory that fits its request, see `window_memory_cache`
     pub kept: u64,
     /// whether the common memory was used before and must be cleared (from rank 0)
     pub dirty: u64,
@@ -128,7 +128,7 @@ pub fn process(first: &Mapping, rank: RankOnNode) -> &ProcessRecord {
     }
 }
 
-/// The places of what tells whether the processes run. Nothing here uses these bytes otherwise.
+/// The offsets of the liveness records. This file does not use these bytes otherwise.
 pub const LIVES: Places = Places {
     lost: core::mem::offset_of!(Failures, lost),
     first: size_of::<Failures>() + core::mem::offset_of!(ProcessRecord, life),

@@ -4,9 +4,9 @@
 //! its own, twice as large as the one before; a rank maps it when rank 0 first announces a slot in
 //! it.
 //!
-//! Rank 0 frees a slot when it has passed the barrier of MPI_Win_free. Other ranks may still be in
-//! that barrier then: they wait in [`Slots::enter`] before they use the slot again, and until all
-//! ranks have entered, no rank touches the block of another one.
+//! Rank 0 frees a slot after the barrier of MPI_Win_free. Other ranks may then still be in that
+//! barrier: they wait in [`Slots::enter`] before they reuse the slot, and no rank accesses another
+//! rank's block until all ranks have entered.
 
 #[cfg(any(test, fuzzing))]
 mod slots_fuzz;
@@ -25,10 +25,10 @@ use std::time::Duration;
 pub const FIRST_SLOTS: u32 = 16;
 
 /// The interval at which a rank that waits for a slot checks that the other ranks are alive.
-const PATIENCE: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A value in place of a slot, see [`Announcement`].
-const SHORT: u64 = u64::MAX;
+const OUT_OF_DESCRIPTORS: u64 = u64::MAX;
 
 /// An announcement that rank 0 has not made: it has damaged its memory.
 const DAMAGED: Error = Error::Wrong(Class::Intern, "corrupt window announcement from rank 0");
@@ -53,7 +53,8 @@ struct Allocator {
     free: Vec<Slot>,
     /// the lowest slot that was never used
     fresh: Slot,
-    /// all chunks except for the first, open as long as the arena: a rank may map them late
+    /// all chunks except for the first, open as long as the arena, because a rank may map them
+    /// later
     segments: Vec<(Segment, Name)>,
 }
 
@@ -61,8 +62,8 @@ struct Allocator {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Announcement {
-    /// the slot; 0 (the arena's own slot): there is no memory for a slot; [`SHORT`]: rank 0 has no
-    /// file descriptor left
+    /// the slot; 0 (the arena's own slot): no memory for a slot; [`OUT_OF_DESCRIPTORS`]: rank 0 has
+    /// no file descriptor left
     pub slot: u64,
     /// the chunk of the slot; a name of no bytes for the first chunk
     pub chunk: Name,
@@ -102,7 +103,7 @@ impl Slots {
             match self.make_chunk(chunk) {
                 Ok(made) => allocator.segments.push(made),
                 Err(error) if error.is_short_of_descriptors() => {
-                    return Announcement { slot: SHORT, chunk: Name::default() };
+                    return Announcement { slot: OUT_OF_DESCRIPTORS, chunk: Name::default() };
                 }
                 Err(_) => return Announcement::default(),
             }
@@ -127,7 +128,7 @@ impl Slots {
 
     /// Stores the announced slot of the next window, and maps its chunk.
     pub fn learn(&self, announced: &Announcement) {
-        if announced.slot == SHORT {
+        if announced.slot == OUT_OF_DESCRIPTORS {
             *self.next.lock() = Err(NO_DESCRIPTOR);
             return;
         }
@@ -175,7 +176,7 @@ impl Slots {
     pub fn enter(&self, slot: Slot, check: impl Fn() -> Result<()>) -> Result<()> {
         let mut occupied = self.occupied.lock();
         while !occupied.insert(slot) {
-            self.left.wait_for(&mut occupied, PATIENCE);
+            self.left.wait_for(&mut occupied, CHECK_INTERVAL);
             check()?;
         }
         Ok(())
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn a_slot_for_which_rank_0_had_no_descriptor_fails_one_window() {
         let slots = Slots::new(4096);
-        slots.learn(&Announcement { slot: SHORT, chunk: Name::default() });
+        slots.learn(&Announcement { slot: OUT_OF_DESCRIPTORS, chunk: Name::default() });
         assert!(slots.next().is_err_and(|error| error.is_short_of_descriptors()));
         slots.learn(&slots.announce());
         assert_eq!(slots.next(), Ok(Slot(2)));

@@ -1,5 +1,5 @@
-//! How the ranks of a communicator agree on a new window: in the arena, by barriers, without a call
-//! of the MPI underneath. If one rank fails, no rank makes the window, and all return an error.
+//! Agreement of the ranks of a communicator on a new window, in the arena, by barriers, without a
+//! call of the host MPI. If one rank fails, no rank creates the window, and all return an error.
 //!
 //! 1. Each rank prepares its block of the announced slot, and writes its request, or the reason why
 //!    it cannot make the window, to its record. Rank 0 announces the slot of the next window.
@@ -18,11 +18,10 @@
 //! | flags               | see below             |                       |                       |
 //! | [`REFUSED`] + class | has this error        | rank 0 has this error | has this error        |
 //!
-//! These are three words, because a rank that is ahead writes the next word while others still read
-//! the previous one: all ranks must come to the same decision at each step, or they would wait in
-//! different barriers. A rank whose `status` is more than the flag [`FOREIGN`], or whose `mapped`
-//! is not 0, also increments a failure counter of the arena: ranks that see the counter unchanged
-//! need not read the records of all others.
+//! The words are separate, because a rank that is ahead writes the next one while others still read
+//! the previous one: all ranks must come to the same decision at each step. A rank whose `status`
+//! is more than the flag [`FOREIGN`], or whose `mapped` is not 0, also increments a failure counter
+//! of the arena: ranks that see the counter unchanged need not read the records of all others.
 
 use super::barrier::barrier;
 use super::quiet::Arrival;
@@ -45,12 +44,12 @@ use crate::window::window_memory_cache::{Keep, OwnPart, Share};
 use std::sync::Arc;
 
 /// The request of this rank for a new window.
-pub struct Wish {
+pub struct OwnRequest {
     /// displacement unit in bytes
     pub disp_unit: u64,
     /// the memory that the rank exposes
     pub memory: Memory,
-    /// whether its memory is that of a GPU, or buffers may be which cannot be copied
+    /// whether its memory, or a buffer that the CPU cannot copy, may be in a GPU
     pub gpu: bool,
     /// whether its pages may move into the heap
     pub adopt: Adopt,
@@ -77,7 +76,7 @@ pub enum Memory {
         bytes: u64,
     },
     /// memory that will be attached to a dynamic window
-    Later,
+    Dynamic,
 }
 
 impl Memory {
@@ -85,7 +84,7 @@ impl Memory {
     pub fn existing(self) -> Option<(u64, u64)> {
         match self {
             Memory::Expose { address, bytes } => Some((address, bytes)),
-            Memory::Allocate { .. } | Memory::Later => None,
+            Memory::Allocate { .. } | Memory::Dynamic => None,
         }
     }
 }
@@ -102,7 +101,7 @@ pub enum Outcome {
         /// the memory of this rank that a created window exposes
         range: Option<OwnRange>,
     },
-    /// the window is left to the MPI underneath
+    /// the window is delegated to the host MPI
     Delegate(Why),
 }
 
@@ -118,13 +117,13 @@ const DENIED: u64 = 2;
 /// Flag: other ranks must access memory of the rank that is not shared.
 const FOREIGN: u64 = 4;
 /// Flag: the rank has no file descriptor left for the slot.
-const SHORT: u64 = 8;
+const NO_DESCRIPTOR: u64 = 8;
 /// Flag: the slot could not be made or mapped when it was announced.
 const AGAIN: u64 = 16;
 const REFUSED: u64 = 32;
 
 /// The decision on a window after step 1.
-enum Verdict {
+enum Decision {
     Make,
     Delegate(Why),
     /// the ranks try again with the slot that rank 0 has announced meanwhile
@@ -132,7 +131,11 @@ enum Verdict {
 }
 
 /// Agrees on a window. Collective.
-pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<Outcome> {
+pub fn agree(
+    arena: &Arc<Arena>,
+    flavor: Flavor,
+    own_request: Result<OwnRequest>,
+) -> Result<Outcome> {
     let (call, is_foreign) = (flavor.call(), matches!(flavor, Flavor::Create | Flavor::Dynamic));
     // All processes must have allowed it before one tries.
     if is_foreign && !arena.knows_permission() {
@@ -141,8 +144,8 @@ pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<O
         arena.find_permission();
     }
     // Memory or a descriptor that was missing when the slot was announced may be available now.
-    let outcome = match attempt((arena, call), &wish, is_foreign, AGAIN)? {
-        None => attempt((arena, call), &wish, is_foreign, FINE)?,
+    let outcome = match attempt((arena, call), &own_request, is_foreign, AGAIN)? {
+        None => attempt((arena, call), &own_request, is_foreign, FINE)?,
         made => made,
     };
     Ok(outcome.expect("no rank sets AGAIN the second time"))
@@ -153,22 +156,22 @@ pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<O
 /// without a slot; [`FINE`]: its error is the status.
 fn attempt(
     (arena, call): (&Arc<Arena>, &'static str),
-    wish: &Result<Wish>,
+    own_request: &Result<OwnRequest>,
     is_foreign: bool,
     no_slot: u64,
 ) -> Result<Option<Outcome>> {
     let turn = arena.next_turn();
     let slot = arena.slots.next();
-    let mut again = wish.as_ref().ok().and_then(|wish| kept(arena, wish));
+    let mut again = own_request.as_ref().ok().and_then(|own_request| kept(arena, own_request));
     let mut range = None;
     let ready = slot.clone().and_then(|slot| {
-        let wish = wish.as_ref().map_err(Error::clone)?;
-        range = enter(arena, slot, wish, again.as_ref())?;
-        Ok((slot, wish))
+        let own_request = own_request.as_ref().map_err(Error::clone)?;
+        range = enter(arena, slot, own_request, again.as_ref())?;
+        Ok((slot, own_request))
     });
     let mut record = request(arena, &ready, is_foreign);
     record.kept = again.as_ref().map_or(0, Reuse::word);
-    if slot.is_err() && wish.is_ok() && no_slot != FINE {
+    if slot.is_err() && own_request.is_ok() && no_slot != FINE {
         record.status = no_slot;
     }
     if arena.rank == RankOnNode::LEADER {
@@ -182,23 +185,23 @@ fn attempt(
     barrier(arena, call)?;
     let quiet = arrival.quiet();
     arena.slots.learn(&announcement(arena, turn));
-    let verdict = match arena.is_reported(Counter::failed(turn, 0)) {
-        true => verdict(arena, turn),
-        false => Ok(Verdict::Make),
+    let decision = match arena.is_reported(Counter::failed(turn, 0)) {
+        true => decide(arena, turn),
+        false => Ok(Decision::Make),
     };
     let entered = ready.is_ok();
-    let outcome = match (ready, verdict) {
-        (Ok((slot, wish)), Ok(Verdict::Make)) => match wish.memory {
+    let outcome = match (ready, decision) {
+        (Ok((slot, own_request)), Ok(Decision::Make)) => match own_request.memory {
             Memory::Allocate { .. } => {
-                let common = common((arena, call), turn, (slot, wish, record), again.take());
+                let common = common((arena, call), turn, (slot, own_request, record), again.take());
                 common.map(|common| Some(Outcome::Made { slot, common: Some(common), range: None }))
             }
             _ => quiet
                 .map_or(Ok(()), |quiet| quiet.adopt(slot, call, range.as_mut()))
                 .map(|()| Some(Outcome::Made { slot, common: None, range: range.take() })),
         },
-        (_, Ok(Verdict::Delegate(why))) => Ok(Some(Outcome::Delegate(why))),
-        (_, Ok(Verdict::Again)) => Ok(None),
+        (_, Ok(Decision::Delegate(why))) => Ok(Some(Outcome::Delegate(why))),
+        (_, Ok(Decision::Again)) => Ok(None),
         (Err(error), _) | (_, Err(error)) => Err(error),
     };
     if !matches!(outcome, Ok(Some(Outcome::Made { .. }))) {
@@ -209,8 +212,8 @@ fn attempt(
 }
 
 /// Returns the kept memory, if it fits this rank's request.
-fn kept(arena: &Arena, wish: &Wish) -> Option<Reuse> {
-    let Memory::Allocate { bytes, alignment, contiguous } = wish.memory else { return None };
+fn kept(arena: &Arena, own_request: &OwnRequest) -> Option<Reuse> {
+    let Memory::Allocate { bytes, alignment, contiguous } = own_request.memory else { return None };
     Reuse::of(arena, bytes, alignment | u64::from(contiguous))
 }
 
@@ -219,28 +222,28 @@ fn kept(arena: &Arena, wish: &Wish) -> Option<Reuse> {
 fn enter(
     arena: &Arc<Arena>,
     slot: Slot,
-    wish: &Wish,
+    own_request: &OwnRequest,
     again: Option<&Reuse>,
 ) -> Result<Option<OwnRange>> {
     arena.slots.enter(slot, || arena.check_dead())?;
     let blocks = ControlBlocks::of(arena, slot);
     blocks.clear();
-    match wish.memory {
+    match own_request.memory {
         Memory::Allocate { .. } => {
-            again.inspect(|again| again.describe(&blocks, wish.disp_unit));
+            again.inspect(|again| again.describe(&blocks, own_request.disp_unit));
         }
         Memory::Expose { address, bytes } => {
             let place = heap::find(address, bytes);
-            blocks.describe(Descriptor::owned(address, bytes, wish.disp_unit));
+            blocks.describe(Descriptor::owned(address, bytes, own_request.disp_unit));
             return Ok(match place {
-                None => own_range(arena, wish.adopt, (address, bytes)),
+                None => own_range(arena, own_request.adopt, (address, bytes)),
                 Some(place) => {
                     blocks.set_mapped_bytes(MappedBytes::all(bytes, place));
                     None
                 }
             });
         }
-        Memory::Later => blocks.describe(Descriptor::owned(0, 0, wish.disp_unit)),
+        Memory::Dynamic => blocks.describe(Descriptor::owned(0, 0, own_request.disp_unit)),
     }
     Ok(None)
 }
@@ -255,19 +258,19 @@ fn own_range(arena: &Arena, adopt: Adopt, (address, bytes): (u64, u64)) -> Optio
 }
 
 /// Returns the record of this rank for step 1.
-fn request(arena: &Arc<Arena>, ready: &Result<(Slot, &Wish)>, is_foreign: bool) -> Record {
-    let (slot, wish) = match ready {
-        Ok((slot, wish)) => (*slot, wish),
-        // For memory that the ranks have already, the MPI underneath needs no descriptor.
+fn request(arena: &Arc<Arena>, ready: &Result<(Slot, &OwnRequest)>, is_foreign: bool) -> Record {
+    let (slot, own_request) = match ready {
+        Ok((slot, own_request)) => (*slot, own_request),
+        // For memory that the ranks have already, the host MPI needs no descriptor.
         Err(error) if is_foreign && error.is_short_of_descriptors() => {
-            return Record { status: SHORT, ..Record::default() };
+            return Record { status: NO_DESCRIPTOR, ..Record::default() };
         }
         Err(error) => {
             return Record { status: REFUSED + error.class() as u64, ..Record::default() };
         }
     };
     let mut record = Record::default();
-    let foreign = match wish.memory {
+    let foreign = match own_request.memory {
         Memory::Allocate { bytes, alignment, contiguous } => {
             (record.bytes, record.alignment) = (bytes, alignment | u64::from(contiguous));
             false
@@ -276,17 +279,17 @@ fn request(arena: &Arc<Arena>, ready: &Result<(Slot, &Wish)>, is_foreign: bool) 
             let blocks = ControlBlocks::of(arena, slot);
             bytes > 0 && !blocks.mapped_bytes(arena.rank).maps(0, bytes)
         }
-        Memory::Later => true,
+        Memory::Dynamic => true,
     };
     let flag = |flag: u64, on: bool| if on { flag } else { FINE };
-    record.status = flag(GPU, wish.gpu)
+    record.status = flag(GPU, own_request.gpu)
         | flag(DENIED, is_foreign && !arena.is_permitted())
         | flag(FOREIGN, foreign && arena.size > 1);
     record
 }
 
 /// Returns the decision on a window for which some rank has a status other than [`FINE`].
-fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
+fn decide(arena: &Arena, turn: u64) -> Result<Decision> {
     let mut flags = FINE;
     for rank in RankOnNode::all(arena.size) {
         let status = read(arena, turn, rank).status;
@@ -296,11 +299,11 @@ fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
         flags |= status;
     }
     Ok(match flags {
-        flags if flags & GPU != 0 => Verdict::Delegate(Why::Gpu),
-        flags if flags & AGAIN != 0 => Verdict::Again,
-        flags if flags & SHORT != 0 => Verdict::Delegate(Why::Descriptors),
-        flags if flags & (DENIED | FOREIGN) == DENIED | FOREIGN => Verdict::Delegate(Why::Denied),
-        _ => Verdict::Make,
+        flags if flags & GPU != 0 => Decision::Delegate(Why::Gpu),
+        flags if flags & AGAIN != 0 => Decision::Again,
+        flags if flags & NO_DESCRIPTOR != 0 => Decision::Delegate(Why::Descriptors),
+        flags if flags & (DENIED | FOREIGN) == DENIED | FOREIGN => Decision::Delegate(Why::Denied),
+        _ => Decision::Make,
     })
 }
 
@@ -327,12 +330,12 @@ struct Plan {
 fn common(
     (arena, call): (&Arc<Arena>, &'static str),
     turn: u64,
-    (slot, wish, record): (Slot, &Wish, Record),
+    (slot, own_request, record): (Slot, &OwnRequest, Record),
     again: Option<Reuse>,
 ) -> Result<Common> {
     match again.filter(|again| again.is_agreed(arena, turn)) {
         Some(again) => again.finish(arena, turn, call),
-        None => allocate((arena, call), turn, (slot, wish, record)),
+        None => allocate((arena, call), turn, (slot, own_request, record)),
     }
 }
 
@@ -340,7 +343,7 @@ fn common(
 fn allocate(
     (arena, call): (&Arc<Arena>, &'static str),
     turn: u64,
-    (slot, wish, mut record): (Slot, &Wish, Record),
+    (slot, own_request, mut record): (Slot, &OwnRequest, Record),
 ) -> Result<Common> {
     let plan = plan(arena, turn);
     let (mut offer, mut share) = (None, None);
@@ -360,7 +363,8 @@ fn allocate(
     barrier(arena, call)?;
     let answer = read(arena, turn, RankOnNode::LEADER);
     let fits = fits(arena, turn, plan.total);
-    let mapped = fits.and_then(|()| part(arena, slot, wish, record.bytes, &plan, &answer, offer));
+    let mapped =
+        fits.and_then(|()| part(arena, slot, own_request, record.bytes, &plan, &answer, offer));
     if let Err(error) = &mapped {
         write_mapped(arena, turn, REFUSED + error.class() as u64);
         arena.report(Counter::failed(turn, 1));
@@ -446,7 +450,7 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
 fn part(
     arena: &Arc<Arena>,
     slot: Slot,
-    wish: &Wish,
+    own_request: &OwnRequest,
     bytes: u64,
     plan: &Plan,
     answer: &Record,
@@ -460,7 +464,7 @@ fn part(
     let shape = (plan.total, plan.alignment);
     let common = Common::map(&answer.data, shape, arena.size, mine, state, offer)?;
     let address = common.base().addr().to_u64() + plan.offset;
-    let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
+    let descriptor = Descriptor::common(plan.offset, address, bytes, own_request.disp_unit);
     ControlBlocks::of(arena, slot).describe(descriptor);
     Ok(common)
 }

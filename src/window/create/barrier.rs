@@ -30,8 +30,8 @@ pub fn collective_words(
     CpuWords::new(ControlBlocks::of(arena, slot), idle)
 }
 
-/// Returns the words of an arena for a barrier in the user's call `call`, in which the MPI
-/// underneath makes no progress.
+/// Returns the words of an arena for a barrier in the user's call `call`, in which the host MPI
+/// makes no progress.
 pub fn quiet_words(arena: &Arc<Arena>, call: &'static str) -> CpuWords<ControlBlocks, Collective> {
     let (idle, slot) = (NodeIdle::new(arena.clone()), Slot::OF_ARENA);
     let idle = Collective { idle, slot, call, is_quiet: true };
@@ -44,7 +44,7 @@ pub struct Collective {
     idle: NodeIdle,
     slot: Slot,
     call: &'static str,
-    /// whether the MPI underneath makes no progress meanwhile (`create::quiet`)
+    /// whether the host MPI makes no progress meanwhile (`create::quiet`)
     is_quiet: bool,
 }
 
@@ -65,7 +65,7 @@ impl Idle for Collective {
 
     fn check(&self, wait: &mut BarrierWait) -> Result<()> {
         self.idle.arena().check_dead()?;
-        wait.look(self.idle.arena(), self.slot, self.call);
+        wait.report_if_due(self.idle.arena(), self.slot, self.call);
         Ok(())
     }
 

@@ -1,11 +1,10 @@
-//! The resources that all windows of a communicator use: the arena of its processes if all are on
-//! one node, a wide arena if they are on several. Where processes of one node may not copy each
-//! other's memory, windows over memory of the program have a second, wide arena, in which those
-//! processes are on different nodes. They are made for the first window, and kept as
-//! an attribute of the communicator. If they could not be made for a temporary reason, the next
-//! window tries again.
+//! The resources that all windows of a communicator share: the arena of its processes if all are on
+//! one node, otherwise a wide arena. If processes of one node may not copy each other's memory,
+//! windows over memory of the program have a second wide arena, in which those processes are on
+//! different nodes. The resources are created for the first window, and kept as an attribute of the
+//! communicator. If they could not be created for a temporary reason, the next window tries again.
 
-#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
 use super::{lone_rank_warning, settings_check};
 use crate::config::Config;
@@ -23,59 +22,64 @@ use std::sync::{Arc, OnceLock};
 
 /// The resources that all windows of a communicator use.
 #[derive(Clone)]
-pub enum Ground {
+pub enum CommResources {
     /// its processes are on one node
-    Node(Arc<Arena>, Arc<ApartGround>),
+    Node(Arc<Arena>, Arc<ApartArena>),
     /// its processes are on several nodes
-    Wide(Arc<WideArena>, Arc<ApartGround>),
-    /// there is no road between them
+    Wide(Arc<WideArena>, Arc<ApartArena>),
+    /// there is no transport between them
     None(Why),
 }
 
 /// The wide arena for windows over memory of the program, if processes of one node may not copy
 /// each other's memory, or why there is none. It is made for the first such window.
 #[derive(Default)]
-pub struct ApartGround(OnceLock<core::result::Result<Arc<WideArena>, Why>>);
+pub struct ApartArena(OnceLock<core::result::Result<Arc<WideArena>, Why>>);
 
-impl Ground {
-    /// Returns the ground of a communicator, and makes it at the first call, in the user's call
-    /// `call`. `None`: FOMPI_DISABLE is set on all ranks. The first call is collective.
-    pub fn of(host: &'static Host, comm: Comm, call: &'static str) -> Result<Option<Ground>> {
+impl CommResources {
+    /// Returns the resources of a communicator; the first call creates them, within the user's call
+    /// `call`, and is collective. `None`: FOMPI_DISABLE is set on all ranks.
+    pub fn of(
+        host: &'static Host,
+        comm: Comm,
+        call: &'static str,
+    ) -> Result<Option<CommResources>> {
         let keyval = keyval(host)?;
-        let (mut cached, mut found): (*mut Option<Ground>, c_int) = (core::ptr::null_mut(), 0);
+        let (mut cached, mut found): (*mut Option<CommResources>, c_int) =
+            (core::ptr::null_mut(), 0);
         let value = (&raw mut cached).cast();
-        // SAFETY: out parameters of ours; the attribute is the pointer that was set below.
+        // SAFETY: local out parameters; the attribute is the pointer that was set below.
         check(unsafe { (host.call.comm_get_attr)(comm.0, keyval, value, &mut found) })?;
         if found != 0 {
             // SAFETY: set below, and dropped by `delete` only, together with the attribute.
             return Ok(unsafe { &*cached }.clone());
         }
-        lone_rank_warning::tell(host);
+        lone_rank_warning::warn_once(host);
         settings_check::check(host, comm, call)?;
-        let ground = match Config::get().disable {
+        let resources = match Config::get().disable {
             true => None,
-            false => Some(Ground::make(host, comm)?),
+            false => Some(CommResources::make(host, comm)?),
         };
-        if matches!(&ground, Some(Ground::None(why)) if why.may_pass()) {
-            return Ok(ground);
+        if matches!(&resources, Some(CommResources::None(why)) if why.may_pass()) {
+            return Ok(resources);
         }
-        let cached = Box::into_raw(Box::new(ground.clone()));
+        let cached = Box::into_raw(Box::new(resources.clone()));
         // SAFETY: from here on the attribute owns the box.
         check(unsafe { (host.call.comm_set_attr)(comm.0, keyval, cached.cast()) })?;
-        Ok(ground)
+        Ok(resources)
     }
 
-    /// Returns the wide arena for windows over memory of the program where processes of one node
-    /// may not copy each other's memory, or why there is none. Collective.
+    /// Returns the wide arena for windows over memory of the program if processes of one node may
+    /// not copy each other's memory, or why there is none. Collective.
     pub fn apart(
         &self,
         host: &'static Host,
         comm: Comm,
     ) -> Result<core::result::Result<Arc<WideArena>, Why>> {
         let (apart, one_machine) = match self {
-            Ground::Node(_, apart) => (apart, true),
-            Ground::Wide(_, apart) => (apart, false),
-            Ground::None(why) => return Ok(Err(*why)),
+            CommResources::Node(_, apart) => (apart, true),
+            CommResources::Wide(_, apart) => (apart, false),
+            CommResources::None(why) => return Ok(Err(*why)),
         };
         if let Some(known) = apart.0.get() {
             return Ok(known.clone());
@@ -87,27 +91,27 @@ impl Ground {
         Ok(apart.0.get_or_init(|| made).clone())
     }
 
-    fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
+    fn make(host: &'static Host, comm: Comm) -> Result<CommResources> {
         departures::do_first(|| {
             report::print_repeats();
             waits::print();
         });
-        wait_progress::report_by(waits::look);
+        wait_progress::report_by(waits::report_if_due);
         let size = comm.size(host)?;
         if size > RANKS_MAX {
-            return Ok(Ground::None(Why::TooMany));
+            return Ok(CommResources::None(Why::TooMany));
         }
         if Config::get().ranks_per_node.is_none_or(|ranks| size <= ranks) {
             match Arena::make(host, comm, 0)? {
-                Ok(arena) => return Ok(Ground::Node(arena, Arc::default())),
+                Ok(arena) => return Ok(CommResources::Node(arena, Arc::default())),
                 // The processes lack the same resource on several nodes.
-                Err(why) if why.may_pass() => return Ok(Ground::None(why)),
+                Err(why) if why.may_pass() => return Ok(CommResources::None(why)),
                 Err(_) => {}
             }
         }
         Ok(match WideArena::make(host, comm, Need::Segments)? {
-            Ok(wide) => Ground::Wide(wide, Arc::default()),
-            Err(why) => Ground::None(why),
+            Ok(wide) => CommResources::Wide(wide, Arc::default()),
+            Err(why) => CommResources::None(why),
         })
     }
 }
@@ -115,8 +119,8 @@ impl Ground {
 fn keyval(host: &Host) -> Result<c_int> {
     static KEYVAL: OnceLock<c_int> = OnceLock::new();
     unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
-        // SAFETY: the attribute's value is the box that `Ground::of` leaked.
-        drop(unsafe { Box::from_raw(value.cast::<Option<Ground>>()) });
+        // SAFETY: the attribute's value is the box that `CommResources::of` leaked.
+        drop(unsafe { Box::from_raw(value.cast::<Option<CommResources>>()) });
         0
     }
     if let Some(keyval) = KEYVAL.get() {

@@ -33,10 +33,10 @@ struct Started {
 
 /// Writes the warning once, on the first of the processes. MPI is initialised, because the user has
 /// a communicator.
-pub fn tell(host: &Host) {
-    static LOOKED: AtomicBool = AtomicBool::new(false);
+pub fn warn_once(host: &Host) {
+    static CHECKED: AtomicBool = AtomicBool::new(false);
     // Relaxed: the flag orders nothing.
-    if LOOKED.swap(true, Ordering::Relaxed) {
+    if CHECKED.swap(true, Ordering::Relaxed) {
         return;
     }
     let config = Config::get();

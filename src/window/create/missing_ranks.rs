@@ -1,6 +1,5 @@
-//! Reports on ranks that are late for a collective call. The waiting rank continues to wait,
-//! because the other ranks may be late for a good reason. The lowest waiting rank of each node
-//! prints the report.
+//! Reports on ranks that a collective call waits for. The waiting rank continues to wait, because
+//! the other ranks may have a good reason. The lowest waiting rank of each node prints the report.
 //!
 //! At the first window of a communicator a rank knows nothing about the other ranks, and a rank
 //! without libfompi never makes the call. So this report is printed in every job, with the
@@ -38,7 +37,7 @@ const ARRIVAL: Duration = Duration::from_secs(2);
 const REMEDY: &str = "start all ranks with the library, as fompirun does";
 
 /// A wait in the first collective call of a communicator.
-pub struct Late<'a> {
+pub struct FirstCallWait<'a> {
     host: &'a Host,
     comm: Comm,
     call: &'static str,
@@ -50,7 +49,7 @@ pub struct Late<'a> {
     due: Option<Duration>,
 }
 
-/// How the other ranks of a communicator are found.
+/// The method by which the other ranks of a communicator are found.
 enum Search {
     /// by the environment of the processes of the node
     ByEnvironment(Finder),
@@ -66,7 +65,7 @@ struct Finder {
     worlds: Vec<u32>,
     /// the environment variable by which the launcher tells a process its rank
     variable: &'static str,
-    /// shows the other ranks that this one waits
+    /// shows the other ranks that this rank is waiting
     mark: WaitMark,
 }
 
@@ -87,10 +86,18 @@ const YIELDS: Duration = Duration::from_millis(1);
 const SLEEP: core::ops::RangeInclusive<Duration> =
     Duration::from_micros(50)..=Duration::from_millis(1);
 
-impl<'a> Late<'a> {
+impl<'a> FirstCallWait<'a> {
     /// Begins a wait for the ranks of `comm`, in the user's call `call`.
-    pub fn new(host: &'a Host, comm: Comm, call: &'static str) -> Late<'a> {
-        Late { host, comm, call, rounds: 0, began: None, finder: None, due: Some(patience()) }
+    pub fn new(host: &'a Host, comm: Comm, call: &'static str) -> FirstCallWait<'a> {
+        FirstCallWait {
+            host,
+            comm,
+            call,
+            rounds: 0,
+            began: None,
+            finder: None,
+            due: Some(patience()),
+        }
     }
 
     /// Pauses between two polls of the collective call, and prints the report when it is time.
@@ -130,7 +137,7 @@ impl<'a> Late<'a> {
     }
 }
 
-impl Late<'_> {
+impl FirstCallWait<'_> {
     /// Prints which ranks of this node have no libfompi, if there are any. For a collective call
     /// that has completed with data that are not libfompi's.
     pub fn name_ranks_without_library(&mut self) {
@@ -143,8 +150,8 @@ impl Late<'_> {
 }
 
 impl Search {
-    /// Finds out how the other ranks of `comm` are found. Where that is by the environment, shows a
-    /// mark that this rank waits in a call on `comm`.
+    /// Determines how the other ranks of `comm` are found. If by the environment, shows a mark that
+    /// this rank waits in a call on `comm`.
     fn new(host: &Host, comm: Comm) -> Search {
         if !host.initialized() {
             return Search::Impossible;
@@ -264,8 +271,8 @@ pub struct BarrierWait {
 
 impl BarrierWait {
     /// Prints the report when it is time, and again when this rank has waited twice as long.
-    /// `slot`: the slot with the words of the barrier. To be called from time to time.
-    pub fn look(&mut self, arena: &Arc<Arena>, slot: Slot, call: &'static str) {
+    /// `slot`: the slot with the words of the barrier. Called periodically.
+    pub fn report_if_due(&mut self, arena: &Arc<Arena>, slot: Slot, call: &'static str) {
         let waited = self.began.get_or_insert_with(Instant::now).elapsed();
         if waited < *self.due.get_or_insert_with(patience) || !Config::get().verbose {
             return;

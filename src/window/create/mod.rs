@@ -1,13 +1,13 @@
 //! Making and freeing windows (MPI-4.1 §12.2). The steps of a call that makes a window:
 //!
-//! 1. The first window of a communicator needs a [`Ground`]: [`settings_check`] compares the
+//! 1. The first window of a communicator needs a [`CommResources`]: [`settings_check`] compares the
 //!    library and the settings of all ranks, and then the ranks make an arena, on one node or on
 //!    several. While a rank waits there for others, [`missing_ranks`] reports them.
 //! 2. The rank reserves a place for the handle (`window::registry`) and checks the arguments.
 //! 3. The ranks agree on the window: [`agreement`] on one node, `wide::exchange` over several. If
 //!    one rank cannot make the window, none does.
-//! 4. If this library does not carry the window out, the MPI underneath makes it; it gets a handle
-//!    of this library, too.
+//! 4. If libfompi does not implement the window, the host MPI makes it; it also gets a handle of
+//!    libfompi.
 //!
 //! Freeing a window waits until all ranks are done with it, and releases its slot.
 //!
@@ -23,8 +23,8 @@
 //! | small, memory not kept       | 3        | mincore, madvise       | mincore, madvise     |
 //! | large, memory not kept       | 3        | memfd_create, mmap, .. | stat, open, mmap, .. |
 //!
-//! Each is one barrier more with MPI_Win_free. The MPI underneath is called twice, for the kind of
-//! the communicator and for the attribute with its ground.
+//! MPI_Win_free adds one barrier to each. The host MPI is called twice, for the kind of the
+//! communicator and for the attribute with its resources.
 
 pub mod agreement;
 pub mod barrier;
@@ -57,8 +57,8 @@ use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::sys::page_bytes;
-use agreement::{Memory, Outcome, Wish};
-use communicator_arenas::Ground;
+use agreement::{Memory, Outcome, OwnRequest};
+use communicator_arenas::CommResources;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
@@ -83,9 +83,9 @@ pub struct WindowRequest {
 
 /// The result for the user.
 pub enum Made {
-    /// a window of ours
+    /// a window of libfompi
     Window(&'static Window),
-    /// a window of the MPI underneath, because FOMPI_DISABLE is set
+    /// a window of the host MPI, because FOMPI_DISABLE is set
     Native(Handle, usize),
 }
 
@@ -93,7 +93,7 @@ pub enum Made {
 pub enum Failure {
     /// for the communicator's error handler
     Ours(Error),
-    /// an error for which the MPI underneath has called the error handler already
+    /// an error for which the host MPI has called the error handler already
     Host(c_int),
 }
 
@@ -111,32 +111,32 @@ pub fn make(
     place: Result<()>,
 ) -> core::result::Result<Made, Failure> {
     if request.comm == host.constants.comm_null {
-        // MPI_COMM_NULL has no error handler; the MPI underneath knows which one to call instead.
+        // MPI_COMM_NULL has no error handler; the host MPI knows which one to call instead.
         return Err(native(host, &request).err().unwrap_or(Failure::Host(0)));
     }
     let comm = match Comm::for_window(host, request.comm) {
-        // A handle that is no communicator has no error handler; the MPI underneath has called the
-        // right one.
+        // An invalid communicator has no error handler; the host MPI has called the appropriate
+        // one.
         Err(Error::Host(code)) => return Err(Failure::Host(code)),
-        Err(_) if Config::get().disable => return aside(host, &request, place),
+        Err(_) if Config::get().disable => return pass_to_host(host, &request, place),
         other => other?,
     };
-    let Some(ground) = Ground::of(host, comm, request.flavor.call())? else {
-        return aside(host, &request, place);
+    let Some(resources) = CommResources::of(host, comm, request.flavor.call())? else {
+        return pass_to_host(host, &request, place);
     };
     let entry = registry::reserve();
-    let why = match ground {
-        Ground::None(why) => why,
-        ground => {
+    let why = match resources {
+        CommResources::None(why) => why,
+        resources => {
             // A failure of this rank is reported to the others, which wait for it in `agree`.
             let mut hints = Hints::of(request.flavor);
             let taken = hints.take(host, request.info);
             let ready =
                 place.clone().and(taken).and(entry.as_ref().map(drop).map_err(Error::clone));
-            let wish = || ready.clone().and_then(|()| wish(&request, &hints));
-            let agreed = match agree(host, &ground, request.flavor, wish())? {
+            let own_request = || ready.clone().and_then(|()| own_request(&request, &hints));
+            let agreed = match agree(host, &resources, request.flavor, own_request())? {
                 Agreed::Delegate(Why::Denied) => {
-                    agree_apart(host, (&ground, comm), &request, wish())?
+                    agree_apart(host, (&resources, comm), &request, own_request())?
                 }
                 agreed => agreed,
             };
@@ -146,7 +146,7 @@ pub fn make(
                     report_made(host, request.flavor, &node);
                     // Nothing copies the memory of a rank that is alone on its node.
                     let range = node.own_range.as_ref().filter(|_| node.arena().size > 1);
-                    report::fate(request.flavor, node.rank, range);
+                    report::adoption(request.flavor, node.rank, range);
                     return Ok(Made::Window(own(host, &request, entry?, hints, *node)));
                 }
             }
@@ -180,8 +180,8 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
     }
 }
 
-/// Lets the MPI underneath make a window of its own.
-fn aside(
+/// Lets the host MPI make a window of its own.
+fn pass_to_host(
     host: &Host,
     request: &WindowRequest,
     place: Result<()>,
@@ -194,18 +194,20 @@ fn aside(
 /// Agrees on a window. Collective.
 fn agree(
     host: &'static Host,
-    ground: &Ground,
+    resources: &CommResources,
     flavor: Flavor,
-    wish: Result<Wish>,
+    own_request: Result<OwnRequest>,
 ) -> Result<Agreed> {
-    let arena = match ground {
-        Ground::None(why) => return Ok(Agreed::Delegate(*why)),
-        Ground::Wide(wide, _) => return wide::exchange::agree(host, wide, flavor, wish),
-        Ground::Node(arena, _) => arena,
+    let arena = match resources {
+        CommResources::None(why) => return Ok(Agreed::Delegate(*why)),
+        CommResources::Wide(wide, _) => {
+            return wide::exchange::agree(host, wide, flavor, own_request);
+        }
+        CommResources::Node(arena, _) => arena,
     };
-    let memory = wish.as_ref().map(|wish| &wish.memory);
+    let memory = own_request.as_ref().map(|own_request| &own_request.memory);
     let is_consecutive = matches!(memory, Ok(Memory::Allocate { contiguous: true, .. }));
-    Ok(match agreement::agree(arena, flavor, wish)? {
+    Ok(match agreement::agree(arena, flavor, own_request)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
         Outcome::Made { slot, common, range } => {
             let mut node = LocalWindow::new(arena, slot, flavor, common, host.threads(), None);
@@ -215,23 +217,23 @@ fn agree(
     })
 }
 
-/// Agrees on a window over memory of processes that may not copy each other's memory: they reach it
-/// as that of processes on other nodes. Collective.
+/// Agrees on a window over memory of processes that may not copy each other's memory: they access
+/// it like memory of other nodes. Collective.
 fn agree_apart(
     host: &'static Host,
-    (ground, comm): (&Ground, Comm),
+    (resources, comm): (&CommResources, Comm),
     request: &WindowRequest,
-    wish: Result<Wish>,
+    own_request: Result<OwnRequest>,
 ) -> Result<Agreed> {
-    match ground.apart(host, comm)? {
-        Ok(wide) => wide::exchange::agree(host, &wide, request.flavor, wish),
-        Err(Why::NetOff | Why::NoRoad) => Ok(Agreed::Delegate(Why::Denied)),
+    match resources.apart(host, comm)? {
+        Ok(wide) => wide::exchange::agree(host, &wide, request.flavor, own_request),
+        Err(Why::NetOff | Why::NoTransport) => Ok(Agreed::Delegate(Why::Denied)),
         Err(why) => Ok(Agreed::Delegate(why)),
     }
 }
 
-/// What this rank contributes to the window, or the error why it cannot.
-fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
+/// Returns the request of this rank for the window, or the error that prevents it.
+fn own_request(request: &WindowRequest, hints: &Hints) -> Result<OwnRequest> {
     let bytes = request.size.cast_unsigned().to_u64();
     if request.size < 0 {
         return Err(Error::Argument(Class::Size, "size", request.size as i64));
@@ -240,7 +242,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
         return Err(Error::Argument(Class::Disp, "displacement unit", request.disp_unit as i64));
     }
     let memory = match request.flavor {
-        Flavor::Dynamic => Memory::Later,
+        Flavor::Dynamic => Memory::Dynamic,
         Flavor::Create => {
             let address = request.base.expose_provenance().to_u64();
             if address.checked_add(bytes).is_none() {
@@ -258,7 +260,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
             contiguous: request.flavor == Flavor::Shared && !hints.is_set(NONCONTIG),
         },
     };
-    Ok(Wish {
+    Ok(OwnRequest {
         disp_unit: request.disp_unit.cast_unsigned().to_u64(),
         memory,
         gpu: library_loads::needs_mpi(memory.existing()),
@@ -332,8 +334,8 @@ fn insert(
     window
 }
 
-/// Lets the MPI underneath make and carry out a window. This library keeps its handle, name, info
-/// and error handler.
+/// Lets the host MPI create and implement a window. libfompi keeps its handle, name, info and error
+/// handler.
 fn delegate(
     host: &'static Host,
     request: &WindowRequest,
@@ -355,12 +357,12 @@ fn delegate(
     Ok(insert(host, entry, hints, facts, Carrier::Host(Delegated { native, _range: range })))
 }
 
-/// The attributes of a window of the MPI underneath.
+/// The attributes of a window of the host MPI.
 fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
     let attribute = |keyval: c_int| {
         let (mut value, mut found): (*mut c_void, c_int) = (ptr::null_mut(), 0);
         let out = (&raw mut value).cast();
-        // SAFETY: out parameters of ours.
+        // SAFETY: local out parameters.
         let code = unsafe { (host.call.win_get_attr)(native, keyval, out, &mut found) };
         if code == 0 && found != 0 { value } else { ptr::null_mut() }
     };
@@ -383,7 +385,7 @@ fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
     }
 }
 
-/// Makes the window with the MPI underneath. Returns it and the address of allocated memory.
+/// Makes the window with the host MPI. Returns it and the address of allocated memory.
 fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle, usize), Failure> {
     let WindowRequest { flavor, base, size, disp_unit, info, comm } = *request;
     let (mut native, mut memory): (Handle, usize) = (0, 0);
@@ -391,7 +393,7 @@ fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle,
     let call = &host.call;
     let unit = c_int::try_from(disp_unit);
     let wide = || Error::Argument(Class::Disp, "displacement unit", disp_unit as i64);
-    // SAFETY: the arguments are the user's own, as for the MPI underneath alone.
+    // SAFETY: the arguments are the user's own, passed on unchanged.
     let code = unsafe {
         match (flavor, unit) {
             (Flavor::Dynamic, _) => (call.win_create_dynamic)(info, comm, &mut native),

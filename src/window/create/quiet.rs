@@ -1,17 +1,17 @@
 //! The quiet part of MPI_Win_create and MPI_Win_free, in which ranks move pages of the program
 //! (`memory::adopted`). Both calls are collective:
 //!
-//! 1. A rank that wants to move pages says so before the barrier of the call. Waiting ranks let the
-//!    MPI underneath make progress there, as everywhere: another rank may need that before it
-//!    arrives.
-//! 2. When all have arrived and one has asked, each rank finds out whether it is quiet: all ranks
-//!    of the job on this node are in the call, and it has no thread of the program. If not, it says
-//!    so.
-//!    *Barrier, without progress of the MPI underneath.* From here on no rank calls that MPI.
+//! 1. A rank that wants to move pages announces it before the barrier of the call. Waiting ranks
+//!    let the host MPI make progress there, as in every wait, because another rank may need that
+//!    before it arrives.
+//! 2. When all have arrived and one has asked, each rank determines whether it is quiet: all ranks
+//!    of the job on this node are in the call, and it has no thread of the program. If not, it
+//!    reports that. *Barrier, without progress of the host MPI.* From here on no rank calls that
+//!    MPI.
 //! 3. If all are quiet, those that want to move their pages. *Barrier, without progress.*
 //!
 //! The barriers wait for no rank that is not known to be inside of the call, so that they end soon
-//! although the MPI underneath makes no progress.
+//! although the host MPI makes no progress.
 //!
 //! A process of another job (MPI_Comm_spawn, MPI_Comm_connect) may copy memory of this one by
 //! process_vm at any time, so no rank of connected jobs is ever quiet.
@@ -36,7 +36,7 @@ pub struct QuietPart(Arc<Arena>, u64);
 
 impl Arrival {
     /// Begins it, in each rank of the arena, ahead of the barrier of the call. `asks`: whether this
-    /// rank asks all ranks to be quiet.
+    /// rank requests that all ranks be quiet.
     pub fn begin(arena: &Arc<Arena>, asks: bool) -> Arrival {
         let round = arena.next_round();
         if asks {
@@ -45,7 +45,7 @@ impl Arrival {
         Arrival(arena.clone(), round)
     }
 
-    /// Returns the quiet part, if a rank has asked for it. To be called behind that barrier.
+    /// Returns the quiet part, if a rank has asked for it. Call after that barrier.
     pub fn quiet(self) -> Option<QuietPart> {
         self.0.is_reported(Counter::asks(self.1)).then_some(QuietPart(self.0, self.1))
     }
@@ -53,12 +53,12 @@ impl Arrival {
 
 impl QuietPart {
     /// Adopts the pages of this rank's range, if it has one, and describes what other processes can
-    /// map of it in the slot of a window. Also gives back what was left over. Collective over the
-    /// node, in the user's call `call`.
+    /// map of it in the slot of a window. Also gives back pages that an earlier call could not.
+    /// Collective over the node, in the user's call `call`.
     pub fn adopt(self, slot: Slot, call: &'static str, range: Option<&mut OwnRange>) -> Result<()> {
         let blocks = ControlBlocks::of(&self.0, slot);
         self.run(call, |quiet| {
-            // What stays, stays: a later quiet part tries again.
+            // A later quiet part tries again.
             let _ = quiet.and_then(adopted::give_back_unheld);
             let Some(range) = range else { return };
             match quiet {
@@ -72,12 +72,12 @@ impl QuietPart {
         })
     }
 
-    /// Makes the pages private again that no window is over. Collective as [`QuietPart::adopt`].
+    /// Makes pages private again that no window covers. Collective as [`QuietPart::adopt`].
     pub fn give_back(self, call: &'static str) -> Result<()> {
         self.run(call, |quiet| report::kept(quiet.and_then(adopted::give_back_unheld)))
     }
 
-    /// Runs the quiet part: `work` moves pages, or learns why it may not.
+    /// Runs the quiet part: `work` moves pages, or gets the reason why it may not.
     fn run(
         &self,
         call: &'static str,

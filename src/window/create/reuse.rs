@@ -4,10 +4,10 @@
 //! have written the same number: all of them have it mapped, and know their parts. If one has not,
 //! all give it up.
 //!
-//! Kept memory reads as zero in the new window. Rank 0 looks whether it was touched, before the
-//! barrier; if so, each rank clears its part behind it, and one more barrier follows. A rank writes
-//! to kept memory only when all have agreed on it: rank 0 may have given up what another rank still
-//! keeps.
+//! Kept memory reads as zero in the new window. Rank 0 checks before the barrier whether it was
+//! touched; if so, each rank clears its part after the barrier, and one more barrier follows. A
+//! rank writes to kept memory only after all have agreed on it, because rank 0 may have given up
+//! memory that another rank still keeps.
 
 use super::barrier::barrier;
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl Reuse {
         blocks.describe(Descriptor::common(offset, address, bytes, disp_unit));
     }
 
-    /// Whether all ranks have kept the same memory. To be called behind the first barrier.
+    /// Whether all ranks have kept the same memory. Call after the first barrier.
     pub fn is_agreed(&self, arena: &Arena, turn: u64) -> bool {
         RankOnNode::all(arena.size).all(|rank| self.word.agrees(word_of(arena, turn, rank)))
     }
@@ -69,7 +69,7 @@ impl Reuse {
         Ok(self.memory)
     }
 
-    /// Keeps the memory further, because no window was made.
+    /// Continues to keep the memory, because no window was made.
     pub fn give_up(self, arena: &Arena) {
         keep(arena, self.memory);
     }
@@ -103,7 +103,7 @@ pub fn oldest(arena: &Arena, turn: u64) -> u64 {
     arena.kept.lock().oldest().unwrap_or(turn + 1)
 }
 
-/// Gives up the memory that rank 0 does not keep any more. `oldest`: what [`oldest`] returned
+/// Gives up the memory that rank 0 does not keep any more. `oldest`: the result of [`oldest`]
 /// there.
 pub fn forget(arena: &Arena, oldest: u64) {
     let forgotten = arena.kept.lock().take_before(oldest);

@@ -4,7 +4,7 @@
 //! for settings that may differ between ranks (`config`).
 //!
 //! The check is one MPI_Iallreduce of [`WORDS`] words with MPI_MIN on the user's communicator. Its
-//! shape never changes, so that builds which differ in everything else still detect that:
+//! format never changes, so that even very different builds detect the difference:
 //!
 //! | fact            | its number                                            |
 //! |-----------------|-------------------------------------------------------|
@@ -12,18 +12,18 @@
 //! | 1               | a number of the sources of the library                |
 //! | 2               | FOMPI_DISABLE                                         |
 //! | 3               | FOMPI_RANKS_PER_NODE, 0 where it is not set           |
-//! | 4 to 7          | 0; for settings to come                               |
+//! | 4 to 7          | 0; reserved                                           |
 //!
 //! A number n of rank r is two words, `n << 32 | r` and `(NUMBER_MAX - n) << 32 | r`: their
 //! minimums over all ranks are the least and the greatest number, each with a rank that has it. The
 //! words of fact 0 have the number itself in place of the rank.
 //!
 //! On a rank without libfompi the MPI's own MPI_Win_create runs. That of MPICH does not interfere
-//! with this call, which then waits ([`Late`]). That of Open MPI makes a communicator, also by
-//! MPI_Iallreduce: its messages, which are shorter, are received here and overwrite at least the
-//! beginning of fact 0.
+//! with this call, which then waits ([`FirstCallWait`]). That of Open MPI creates a communicator,
+//! also by MPI_Iallreduce: its messages, which are shorter, are received here and overwrite at
+//! least the beginning of fact 0.
 
-use super::missing_ranks::Late;
+use super::missing_ranks::FirstCallWait;
 use crate::config::Config;
 use crate::error::{Error, Fact, Result};
 use crate::mpi::Host;
@@ -33,8 +33,8 @@ use crate::rank_numbers::Rank;
 
 const FACTS: usize = 8;
 const WORDS: usize = 2 * FACTS;
-/// A number by which ranks recognise the words of this library. It is combined with the number of
-/// ranks, so that data of an earlier call in the buffers of an MPI are not mistaken for an answer.
+/// A number by which ranks recognise the words of libfompi. It is combined with the number of
+/// ranks, so that data of an earlier call in the buffers of an MPI are not mistaken for a result.
 const MAGIC: u32 = 0x666f_6d70;
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
@@ -107,11 +107,11 @@ impl Facts {
 /// Fails on all ranks if they differ. Collective. `call`: the user's call that waits meanwhile.
 pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
     let facts = Facts::own(Config::get(), comm.size(host)?);
-    let mut late = Late::new(host, comm, call);
-    let all = comm.least_of_each(host, facts.words(Rank(comm.rank(host)?)), || late.pause());
+    let mut wait = FirstCallWait::new(host, comm, call);
+    let all = comm.least_of_each(host, facts.words(Rank(comm.rank(host)?)), || wait.pause());
     let result = all.and_then(|all| facts.difference(&all).map_or(Ok(()), Err));
     if let Err(Error::Host(_) | Error::Differs { fact: Fact::Library, .. }) = result {
-        late.name_ranks_without_library();
+        wait.name_ranks_without_library();
     }
     result
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_are_alike_find_nothing() {
+    fn ranks_with_equal_settings_find_nothing() {
         assert_eq!(found(&[facts(7, 0, 3); 5]), [const { None }; 5]);
         assert_eq!(found(&[facts(NUMBER_MAX, 1, NUMBER_MAX)]), [None]);
     }

@@ -34,15 +34,15 @@ fn full_call(exposed: &Descriptor, disp: i64, reach: Reach) {
     }
 }
 
-/// A quick call on the bytes from `first` to `end`, which are mapped at an address.
+/// A fast-path call on the bytes from `first` to `end`, which are mapped at an address.
 fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
     const AT: usize = 1 << 40;
     let word = AtomicU64::new(0);
     let at = core::ptr::without_provenance_mut::<u8>(AT);
     // SAFETY: the view is dropped before the word.
     let view = unsafe { Target::new(at, (first, end), disp_unit, &word) };
-    let Some((offset, room)) = view.start(disp) else { return };
-    if room == 0 {
+    let Some((offset, bytes_left)) = view.start(disp) else { return };
+    if bytes_left == 0 {
         // No byte is accessed there.
         return;
     }
@@ -50,8 +50,8 @@ fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
     let inside = begin.wrapping_add(offset);
     let wanted = i128::from(disp) * i128::from(disp_unit) - i128::from(first);
     assert!(disp >= 0 && wanted == i128::from(inside));
-    assert_eq!(i128::from(inside) + i128::from(room), i128::from(end) - i128::from(first));
-    assert_eq!(view.behind(offset), Some(room));
+    assert_eq!(i128::from(inside) + i128::from(bytes_left), i128::from(end) - i128::from(first));
+    assert_eq!(view.behind(offset), Some(bytes_left));
 }
 
 /// The target `descriptors`: a descriptor, mapped bytes, and calls.

@@ -1,7 +1,7 @@
 //! The regions of a dynamic window: the table of the regions that this rank has attached, and
-//! copies of the tables of other ranks (MPI-4.1 §12.2.4). Here is only the content of the tables:
-//! `epoch::regions` decides when a table may be changed and read, and the caller reads the memory
-//! of another process. No unsafe, no MPI.
+//! copies of the tables of other ranks (MPI-4.1 §12.2.4). This file has only the content of the
+//! tables: `epoch::regions` decides when a table may be changed and read, and the caller reads the
+//! memory of another process. No unsafe, no MPI.
 //!
 //! A table is an array of [`RegionEntry`], in any order and without gaps: an attach appends an
 //! entry, a detach moves the last entry into the gap. So a table is as long as there are regions
@@ -149,7 +149,7 @@ pub enum RegionLocation {
     Mixed,
 }
 
-/// The words or entries that a target has published are none that it has stored.
+/// The words or entries that a target has published are corrupt.
 const DAMAGED: Error =
     Error::Wrong(Class::Intern, "corrupt table of attached memory at the target");
 
@@ -235,7 +235,7 @@ pub struct Regions {
 
 impl Regions {
     /// Creates the regions of a new window, which has none. `threads`: whether several threads may
-    /// call; `wire`: the road by which ranks of other nodes reach the regions, if there are any.
+    /// call; `wire`: the transport by which ranks of other nodes access the regions, if any.
     pub fn new(threads: bool, wire: Option<&'static Wire>) -> Regions {
         let own = OwnTable { exposure: wire.map(RegisteredRegions::new), ..OwnTable::default() };
         Regions { own: Serial::new(threads, own), copies: Serial::new(threads, BTreeMap::new()) }
@@ -253,8 +253,8 @@ impl Regions {
         self.copies.one_thread();
     }
 
-    /// Does MPI_Win_attach, see [`OwnTable::attach`]. Waits for the accesses to this rank under
-    /// way.
+    /// Implements MPI_Win_attach, see [`OwnTable::attach`]. Waits for the accesses to this rank
+    /// that are in progress.
     pub fn attach(
         &self,
         words: &impl Words,
@@ -265,9 +265,9 @@ impl Regions {
         self.change(words, nodes, |own| own.attach(base, size, place))
     }
 
-    /// Does MPI_Win_detach, see [`OwnTable::detach`]. Waits for the accesses to this rank under
-    /// way. When it returns, no access to the region is under way, and none begins. Returns whether
-    /// the region has bytes.
+    /// Implements MPI_Win_detach, see [`OwnTable::detach`]. Waits for the accesses to this rank
+    /// that are in progress. When it returns, no access to the region is in progress, and none
+    /// begins. Returns whether the region has bytes.
     pub fn detach(&self, words: &impl Words, nodes: impl Nodes, base: u64) -> Result<bool> {
         let mut has_bytes = false;
         self.change(words, nodes, |own| {

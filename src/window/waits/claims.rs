@@ -2,7 +2,7 @@
 //! lock and do not name them, and a report may not make taking a lock slower. So a rank that has
 //! waited long for a lock shows the other processes of its node which lock it waits for and which
 //! locks it holds ([`Note`]). A rank that prints a line reads the notes of the other processes and
-//! looks for a cycle.
+//! searches for a cycle.
 
 #[cfg(any(test, fuzzing))]
 mod claims_fuzz;
@@ -205,25 +205,25 @@ pub fn are_deadlock(window: &Window, node: &LocalWindow, wanted: Wanted) -> bool
     Claims::own(window, node, wanted).is_some_and(|own| is_proved(&own, &shown()))
 }
 
-/// Returns what the other processes of this node show.
+/// Returns the claims of the other processes of this node.
 fn shown() -> Vec<Claims> {
     proc_notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect()
 }
 
 fn is_proved(own: &Claims, others: &[Claims]) -> bool {
-    circle(own, others).is_some_and(|circle| !have_threads(own, &circle))
+    cycle(own, others).is_some_and(|cycle| !have_threads(own, &cycle))
 }
 
 /// Returns whether another thread of a process of a cycle may give a lock back.
-fn have_threads(own: &Claims, circle: &[&Claims]) -> bool {
-    own.threads || circle.iter().any(|other| other.threads)
+fn have_threads(own: &Claims, cycle: &[&Claims]) -> bool {
+    own.threads || cycle.iter().any(|other| other.threads)
 }
 
 fn chain(own: &Claims, others: &[Claims]) -> Option<String> {
     let link = |holder: &Claims| link(own, holder);
-    if let Some(circle) = circle(own, others) {
-        let links: String = circle.iter().map(|other| link(other)).collect();
-        let unless = match have_threads(own, &circle) {
+    if let Some(cycle) = cycle(own, others) {
+        let links: String = cycle.iter().map(|other| link(other)).collect();
+        let unless = match have_threads(own, &cycle) {
             true => ", unless another thread of one of them gives a lock back",
             false => "",
         };
@@ -243,7 +243,7 @@ fn link(own: &Claims, holder: &Claims) -> String {
 
 /// Returns a cycle: `own` waits for the first process, each process for the next one, and the last
 /// for `own`.
-fn circle<'a>(own: &Claims, others: &'a [Claims]) -> Option<Vec<&'a Claims>> {
+fn cycle<'a>(own: &Claims, others: &'a [Claims]) -> Option<Vec<&'a Claims>> {
     // Paths from `own`, the shortest first; each process is reached once.
     let mut paths: Vec<Vec<usize>> = vec![Vec::new()];
     let mut reached = vec![false; others.len()];
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn pids(own: &Claims, others: &[Claims]) -> Option<Vec<i32>> {
-        circle(own, others).map(|circle| circle.iter().map(|claims| claims.pid).collect())
+        cycle(own, others).map(|cycle| cycle.iter().map(|claims| claims.pid).collect())
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::{LocalWindow, Window};
 use std::time::{Duration, Instant};
 use text::Call;
 
-/// When a rank that waits reports.
+/// The wait times after which a rank reports.
 struct Times {
     /// the wait for a lock after which it shows the other ranks of its node which locks it holds.
     /// It is shorter than `due`, so that ranks that wait for each other find it in time
@@ -35,8 +35,8 @@ const OF_WAITS: Times = Times { shown: Duration::from_secs(4), due: Duration::fr
 /// Without.
 const OF_DEADLOCKS: Times = Times { shown: Duration::from_secs(28), due: Duration::from_secs(30) };
 
-/// Prints a line if it is time for one. The waiting thread calls this once in a while.
-pub fn look(idle: &NodeIdle, wait: &mut Waiting) {
+/// Prints a line if it is time for one. The waiting thread calls this periodically.
+pub fn report_if_due(idle: &NodeIdle, wait: &mut Waiting) {
     let waited = wait.began.get_or_insert_with(Instant::now).elapsed();
     let reports_waits = idle.total().is_some();
     let times = if reports_waits { OF_WAITS } else { OF_DEADLOCKS };

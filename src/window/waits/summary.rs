@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_alike_share_a_row_and_the_longest_wait_comes_first() {
+    fn equal_windows_share_a_row_and_the_longest_wait_comes_first() {
         assert_eq!(text(BTreeMap::new()), None);
         let mut rows: BTreeMap<Kind, Row> = BTreeMap::new();
         rows.entry(kind("", true)).or_default().add([(Rank(0), 0), (Rank(1), 0)]);

@@ -1,7 +1,7 @@
 //! The failure checks of waiting ranks in windows over several nodes. A waiting rank checks the
 //! processes of its own node, checks whether the processes that it has contacted still answer, and
 //! probes the leader of one other node at a time, which knows the dead processes of its node. Only
-//! processes of its own communicator count. A loss is noted in the arena of the node
+//! processes of its own communicator count. A loss is recorded in the arena of the node
 //! ([`crate::liveness::losses`]), so that all waiting ranks there report the same loss.
 
 use super::{Member, WideArena};
@@ -20,7 +20,7 @@ impl OtherNodes for WideArena {
         self.rank_at(self.node, index)
     }
 
-    fn look(&self, dead: Option<(RankOnNode, i32)>) -> Result<()> {
+    fn check_nodes(&self, dead: Option<(RankOnNode, i32)>) -> Result<()> {
         let died = |(index, pid)| Loss { rank: self.rank_of(index), pid, cause: Cause::Died };
         let loss = Loss::noted(self.near.lost()).or_else(|| dead.map(died));
         if let Some(loss) = loss {
@@ -84,8 +84,8 @@ impl WideArena {
         }
     }
 
-    /// Notes a loss for all waiting ranks of this node, and returns the error of the loss that was
-    /// noted first.
+    /// Records a loss for all waiting ranks of this node, and returns the error of the loss that
+    /// was recorded first.
     fn lost(&self, loss: Loss) -> Error {
         let Loss { rank, pid, cause } = loss.note(self.near.lost());
         let name = || kept(self.info(self.member(rank).node).contact.node());
@@ -118,7 +118,7 @@ impl WideArena {
     }
 
     /// Returns an error in terms of the user: with ranks of the window, in place of the indices
-    /// within a node and the process ids that the roads know. Notes a loss.
+    /// within a node and the process ids that the transports know. Records a loss.
     pub(super) fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {
@@ -128,7 +128,7 @@ impl WideArena {
                 }
                 Error::Lost { rank, node, pid, cause }
             }
-            // The process may be alive, so that no loss is noted: a later call may reach it.
+            // The process may be alive, so no loss is recorded: a later call may reach it.
             Error::Unanswered { rank: None, node, pid, cause } => {
                 Error::Unanswered { rank: self.rank_of_process(node, pid), node, pid, cause }
             }

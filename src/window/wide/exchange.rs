@@ -1,13 +1,13 @@
-//! How the ranks of a communicator over several nodes agree on a new window.
+//! Agreement of the ranks of a communicator over several nodes on a new window.
 //!
 //! 1. The ranks of each node agree among themselves, as for a window on one node
 //!    ([`crate::window::create::agreement`]), on the slot of their control blocks and the memory of
 //!    an allocated window.
 //! 2. Memory that ranks of other nodes must reach is registered with the device: the leader
-//!    registers the blocks and the common memory of its node, each rank registers its own memory
-//!    of a created window. *Collective:* the verdict whether all ranks have succeeded.
+//!    registers the blocks and the common memory of its node, each rank registers its own memory of
+//!    a created window. *Collective:* the outcome: whether all ranks have succeeded.
 //! 3. The leaders exchange the addresses of that memory, and each node shares the table of them.
-//!    *Collective:* the verdict whether all ranks have the table.
+//!    *Collective:* the outcome: whether all ranks have the table.
 
 use super::post_lists::Areas;
 use super::shared::Shared;
@@ -21,12 +21,12 @@ use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
+use crate::window::collective_outcome::{self, StepOutcome};
 use crate::window::common::Common;
 use crate::window::control_blocks::ControlBlocks;
-use crate::window::create::agreement::{self, Memory, Outcome, Wish};
+use crate::window::create::agreement::{self, Memory, Outcome, OwnRequest};
 use crate::window::own_ranges::OwnRange;
 use crate::window::report::{self, Why};
-use crate::window::verdict::{self, Verdict};
 use crate::window::{Flavor, LocalWindow};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub enum Agreed {
     /// the window
     Made(Box<LocalWindow>),
-    /// the window is left to the MPI underneath
+    /// the window is delegated to the host MPI
     Delegate(Why),
 }
 
@@ -57,11 +57,11 @@ impl From<Error> for Refusal {
 }
 
 impl Refusal {
-    /// Returns the contribution of a rank to the verdict.
-    fn verdict(&self, rank: Rank) -> Verdict {
+    /// Returns the contribution of a rank to the outcome.
+    fn contribution(&self, rank: Rank) -> StepOutcome {
         match self {
-            Refusal::Error(error) => Verdict::error(rank, error),
-            Refusal::Delegate(why) => Verdict::why(*why),
+            Refusal::Error(error) => StepOutcome::error(rank, error),
+            Refusal::Delegate(why) => StepOutcome::why(*why),
         }
     }
 }
@@ -87,16 +87,17 @@ pub fn agree(
     host: &'static Host,
     wide: &Arc<WideArena>,
     flavor: Flavor,
-    wish: Result<Wish>,
+    own_request: Result<OwnRequest>,
 ) -> Result<Agreed> {
     if flavor == Flavor::Shared {
         return Ok(Agreed::Delegate(Why::Apart));
     }
-    let own = prepare(wide, flavor, wish);
-    let mine = own.as_ref().err().map_or(Verdict::FINE, |refusal| refusal.verdict(wide.rank));
+    let own = prepare(wide, flavor, own_request);
+    let mine =
+        own.as_ref().err().map_or(StepOutcome::FINE, |refusal| refusal.contribution(wide.rank));
     let all = mine.of_all(host, wide.comm)?;
     let own = match own {
-        Ok(own) if all == Verdict::FINE => own,
+        Ok(own) if all == StepOutcome::FINE => own,
         Ok(own) => {
             own.give_up(wide);
             return delegated(all);
@@ -105,7 +106,7 @@ pub fn agree(
         Err(Refusal::Delegate(_)) => return delegated(all),
     };
     let places = share(host, wide, own.place);
-    let places = match verdict::all_succeeded(host, wide.comm, wide.rank, places) {
+    let places = match collective_outcome::all_succeeded(host, wide.comm, wide.rank, places) {
         Ok(places) => places,
         Err(error) => {
             own.give_up(wide);
@@ -132,19 +133,19 @@ pub fn agree(
     Ok(Agreed::Made(Box::new(node)))
 }
 
-/// Returns the outcome of a window that some rank cannot make: an error, or the MPI underneath.
-fn delegated(all: Verdict) -> Result<Agreed> {
-    all.outcome().map(|why| Agreed::Delegate(why.unwrap_or(Why::NoRoad)))
+/// Returns the outcome of a window that some rank cannot make: an error, or the host MPI.
+fn delegated(all: StepOutcome) -> Result<Agreed> {
+    all.outcome().map(|why| Agreed::Delegate(why.unwrap_or(Why::NoTransport)))
 }
 
 /// Does steps 1 and 2 for this rank.
 fn prepare(
     wide: &Arc<WideArena>,
     flavor: Flavor,
-    wish: Result<Wish>,
+    own_request: Result<OwnRequest>,
 ) -> core::result::Result<Resources, Refusal> {
-    let memory = wish.as_ref().ok().map(|wish| wish.memory);
-    let (slot, common, range) = match agreement::agree(&wide.near, flavor, wish) {
+    let memory = own_request.as_ref().ok().map(|own_request| own_request.memory);
+    let (slot, common, range) = match agreement::agree(&wide.near, flavor, own_request) {
         Ok(Outcome::Made { slot, common, range }) => (slot, common, range),
         Ok(Outcome::Delegate(why)) => return Err(Refusal::Delegate(why)),
         Err(error) => return Err(Refusal::Error(error)),
@@ -185,7 +186,7 @@ fn expose(
     }
     match memory {
         Some(Memory::Expose { address, bytes }) => Ok(expose_own(wide, own, (address, bytes))?),
-        Some(Memory::Later) => Ok(expose_own(wide, own, (0, 0))?),
+        Some(Memory::Dynamic) => Ok(expose_own(wide, own, (0, 0))?),
         Some(Memory::Allocate { .. }) | None => Ok(()),
     }
 }

@@ -10,13 +10,12 @@ use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 use crate::window::{LocalWindow, Memory};
 
-/// The way to memory that a call needs.
+/// The access to memory that a call needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// the best way of this process: load and store on its own node
+    /// the fastest access of this process: load and store on its own node
     Own,
-    /// the one way that all ranks have in common, so that their operations are atomic with each
-    /// other
+    /// the access that all ranks can use, so that their operations are atomic with each other
     All,
 }
 
@@ -29,8 +28,8 @@ pub struct Elsewhere<'a> {
 }
 
 impl Elsewhere<'_> {
-    /// Notes that an accumulate on a single element there was sent, which takes no lock and waits
-    /// for nothing: [`WideWindow::note_unsettled`].
+    /// Records an unconfirmed accumulate on a single element there, which takes no lock:
+    /// [`WideWindow::note_unsettled`].
     #[inline]
     pub fn note_unsettled(&self) {
         self.part.note_unsettled(self.target);
@@ -55,7 +54,7 @@ impl LocalWindow {
         Ok(Some(Elsewhere { at: distant(target, data, first), part, target }))
     }
 
-    /// Does the work of [`LocalWindow::at`] for a window over several nodes.
+    /// Implements [`LocalWindow::at`] for a window over several nodes.
     pub(in crate::window) fn at_wide<R>(
         &self,
         part: &WideWindow,
@@ -71,7 +70,7 @@ impl LocalWindow {
         let first = data.exposed().find(rank, disp, reach)?;
         if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
             match self.location(target.member.index, data.exposed(), (first, reach.bytes))? {
-                // Atomic instructions do not reach this memory: the common way is the device.
+                // Atomic instructions do not reach this memory: the common access is by the device.
                 Location::Own(_) if by == By::All => {}
                 Location::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),
                 location => return work(location),

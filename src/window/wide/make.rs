@@ -1,6 +1,6 @@
-//! Makes a wide arena: the place of each rank, the arena of each node, and the facts that the nodes
-//! must know of each other. It uses collective calls of the MPI underneath; the lists of all ranks
-//! that these calls return are freed when the wide arena is made.
+//! Makes a wide arena: the place of each rank, the arena of each node, and the data that the nodes
+//! must know of each other. It uses collective calls of the host MPI; the lists of all ranks that
+//! these calls return are freed when the wide arena is made.
 
 use super::no_device;
 use super::nodes::{Comms, Grouping, Need, count};
@@ -21,14 +21,14 @@ use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::sys::process;
 use crate::window::arena::{Arena, OtherNodes};
+use crate::window::collective_outcome::{self, CAUSE_ELSEWHERE, StepOutcome};
 use crate::window::report::{self, Why};
-use crate::window::verdict::{self, CAUSE_ELSEWHERE, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What the ranks have agreed on.
+/// The settings that the ranks have agreed on.
 struct Settings {
     coherent: bool,
     report_waits: bool,
@@ -47,7 +47,7 @@ impl WideArena {
         let comm = comms.add(user.duplicate(host)?);
         let rank = Rank(comm.rank(host)?);
         if comm.size(host)? == 1 {
-            return Ok(Err(Why::NoRoad));
+            return Ok(Err(Why::NoTransport));
         }
         let reports_waits = u64::from(Config::get().reports_waits);
         let all = comm.gather_all(host, &[DeviceOffer::own().0, reports_waits])?;
@@ -81,8 +81,8 @@ impl WideArena {
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         [Some(comm), leaders].into_iter().flatten().for_each(|comm| comms.give_away(comm));
         let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
-        let why = |error: &Error| Verdict::why(Why::no_contact(error));
-        let mine = contact.as_ref().err().map_or(Verdict::FINE, why);
+        let why = |error: &Error| StepOutcome::why(Why::no_contact(error));
+        let mine = contact.as_ref().err().map_or(StepOutcome::FINE, why);
         let all = mine.of_all(host, comm)?;
         contact.unwrap_or_else(|error| report::own_cause(rank, &error));
         Ok(match all.outcome()? {
@@ -114,11 +114,12 @@ impl WideArena {
         let list = leaders.map(|_| Ok(members));
         let members = Shared::make(host, near_comm, size, list);
         let shared = infos.and_then(|infos| Ok((infos, members?)));
-        let ((infos, chunks), members) = verdict::all_succeeded(host, comm, rank, shared)?;
+        let ((infos, chunks), members) =
+            collective_outcome::all_succeeded(host, comm, rank, shared)?;
         let group = comm.group(host)?;
         // Simulated nodes share the cores of this one.
         let simulated = Config::get().ranks_per_node.is_some();
-        let look = look(if simulated { size } else { arena.size });
+        let spin = spin_time(if simulated { size } else { arena.size });
         // SAFETY: `WideArena` drops the notes before the table; every bit pattern is a contact.
         let contacts = unsafe { members.notes() };
         let wide = Arc::new(WideArena {
@@ -141,7 +142,7 @@ impl WideArena {
             coherent: settings.coherent,
             report_waits: settings.report_waits,
             is_apart: settings.is_apart,
-            look: SpinTime::new(look),
+            spin: SpinTime::new(spin),
             peers: Peers::default(),
             lost_node: OnceLock::new(),
         });
@@ -150,7 +151,7 @@ impl WideArena {
         let beyond: Arc<dyn OtherNodes> = wide.clone();
         wide.near.set_other_nodes(Arc::downgrade(&beyond));
         wide.near.answer_probes();
-        wire.wait_so(look, host.threads());
+        wire.wait_so(spin, host.threads());
         // The launcher may have bound this process to a core that it needs for itself.
         let pids = RankOnNode::all(wide.near.size).filter_map(|near| wide.near.pid_of(near));
         pids.for_each(|pid| wire.serve_on_those_of(pid));
@@ -159,9 +160,9 @@ impl WideArena {
     }
 }
 
-/// Returns how long a rank of a node with this number of ranks may look for what it waits for
-/// before it sleeps: not at all where ranks share cores.
-fn look(ranks: u32) -> Duration {
+/// Returns how long a rank of a node with this number of ranks may spin before it sleeps: not at
+/// all if ranks share cores.
+fn spin_time(ranks: u32) -> Duration {
     match Config::get().net_spin {
         Some(us) => Duration::from_micros(us.into()),
         None if ranks.to_usize() <= process::cores() => SPIN,
@@ -169,9 +170,9 @@ fn look(ranks: u32) -> Duration {
     }
 }
 
-/// Broadcasts the secret of the job from rank 0, by the MPI underneath, to all ranks of the
-/// communicator, which may make first contact with each other. They do so only after the next
-/// collective call, when all of them have the secret.
+/// Broadcasts the secret of the job from rank 0, by the host MPI, to all ranks of the communicator,
+/// which may make first contact with each other. They do so only after the next collective call,
+/// when all of them have the secret.
 fn share_secret(host: &Host, comm: Comm, rank: Rank, wire: &Wire) -> Result<Secret> {
     let own = (rank == Rank::FIRST).then(|| wire.secret());
     let mut words = [0; 2];

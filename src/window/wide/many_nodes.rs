@@ -1,5 +1,6 @@
-//! The protocols of a window whose ranks are on several nodes: on words that the road between nodes
-//! reaches, with a barrier and exposure epochs whose cost does not grow with the ranks of a node.
+//! The protocols of a window whose ranks are on several nodes: on words that the transport between
+//! nodes can access, with a barrier and exposure epochs whose cost does not grow with the ranks of
+//! a node.
 
 use super::WideWindow;
 use super::word_locations::Ranks;
@@ -16,7 +17,7 @@ use crate::window::protocols::Protocols;
 /// The protocols of a window whose ranks are on several nodes.
 pub struct ManyNodes<'a> {
     node: &'a LocalWindow,
-    /// what the window has beside this node
+    /// the window's state for other nodes
     pub part: &'a WideWindow,
     /// the words of all ranks
     pub words: Far<Ranks<'a>>,
@@ -35,8 +36,8 @@ impl<'a> Protocols for ManyNodes<'a> {
         }
         let node = self.node;
         let leads = (node.arena().rank == RankOnNode::LEADER).then(|| self.part.leads(node));
-        let roads = (&node.words, &self.words, leads.as_ref());
-        fence::fence_over_nodes(roads, node.arena().barrier, node.next_barrier(), precede)
+        let transports = (&node.words, &self.words, leads.as_ref());
+        fence::fence_over_nodes(transports, node.arena().barrier, node.next_barrier(), precede)
     }
 
     fn post(&self, origins: &[Rank]) -> Result<()> {
@@ -100,8 +101,8 @@ impl LocalWindow {
         Some(ManyNodes { node: self, part, words: part.far(self) })
     }
 
-    /// Whether targets of its ranks carry out accumulates, so that the processor of the target
-    /// changes elements for ranks of all nodes.
+    /// Whether targets execute accumulates, so that the processor of the target changes elements
+    /// for ranks of all nodes.
     pub fn accumulates_at_targets(&self) -> bool {
         self.wide.as_deref().is_some_and(|part| part.wide.wire.accumulates())
     }

@@ -80,7 +80,7 @@ pub struct WideArena {
     /// what this node knows of each node
     infos: Shared<NodeInfo>,
     /// the contacts of ranks of other nodes that ranks of this node have read; declared before
-    /// `members`, behind whose table these notes begin, and so dropped before it
+    /// `members`, whose table precedes the root of these notes, and so dropped before it
     contacts: Notes<Contact>,
     /// the place of each rank
     members: Shared<Member>,
@@ -93,8 +93,8 @@ pub struct WideArena {
     /// whether it is for windows over memory of the program only, because ranks of one node may not
     /// copy each other's memory
     is_apart: bool,
-    /// how long a waiting rank looks for a change before it sleeps, where it sleeps
-    look: SpinTime,
+    /// how long a waiting rank spins before it sleeps, if it sleeps
+    spin: SpinTime,
     /// the processes that this one has contacted
     peers: Peers<Member>,
     /// the state of the failure checks of waiting ranks
@@ -185,7 +185,7 @@ pub struct WideWindow {
     /// the wide arena of the window's communicator
     pub wide: Arc<WideArena>,
     /// the descriptors of ranks of other nodes that ranks of this node have read; declared before
-    /// `places`, behind whose table these notes begin, and so dropped before it
+    /// `places`, whose table precedes the root of these notes, and so dropped before it
     found: Notes<Descriptor>,
     /// the addresses of each node's memory of the window
     places: Shared<Place>,
@@ -195,13 +195,13 @@ pub struct WideWindow {
     targets: Known<Rank, WideTarget>,
     /// how it may access ranks now, of those that it has held
     access: Known<Rank, TargetAccess>,
-    /// long lists of this rank's posts
+    /// the areas of this rank's long lists of posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs
     pub posted: Mutex<Posted>,
     /// the posts that this rank has used up in its access epochs
     pub started: Mutex<Started>,
-    /// accumulates of this rank that no call has waited for
+    /// unconfirmed accumulates of this rank
     unconfirmed: UnconfirmedTargets,
 }
 
@@ -222,7 +222,7 @@ impl WideWindow {
         self.access.get_or_default(rank)
     }
 
-    /// Returns the same of all ranks that this process has held.
+    /// Returns the access of all ranks that this process has held.
     pub fn accesses(&self) -> Vec<(Rank, &TargetAccess)> {
         self.access.all()
     }

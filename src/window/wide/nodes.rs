@@ -1,7 +1,7 @@
-//! The nodes of a communicator. Ranks are on one node if they can share memory, which they try:
-//! first all ranks of one machine that reach each other's sockets. If these cannot share memory,
-//! the ranks that see the same processes try it, then those of one container, at last each rank by
-//! itself. Ranks of different nodes reach each other by the device.
+//! The nodes of a communicator. Ranks are on one node if they can share memory. All ranks of one
+//! machine that reach each other's sockets try first. If they cannot share memory, the ranks that
+//! see the same processes try, then those of one container, and finally each rank by itself. Ranks
+//! of different nodes reach each other by the device.
 //!
 //! For windows over memory of the program the ranks of one node also have to be permitted to copy
 //! each other's memory (process_vm): [`Need::Copies`].
@@ -17,8 +17,8 @@ use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};
 use crate::sys::process;
 use crate::window::arena::Arena;
+use crate::window::collective_outcome::{self, CAUSE_ELSEWHERE};
 use crate::window::report::{self, Why};
-use crate::window::verdict::{self, CAUSE_ELSEWHERE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub struct Grouping {
     pub wire: &'static Wire,
 }
 
-/// What the ranks of a node have in common.
+/// The property that the ranks of a node share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Apart {
     /// the machine, and its network
@@ -103,8 +103,8 @@ pub enum Need {
 }
 
 impl Grouping {
-    /// Finds the nodes of a communicator, or returns the reason why its processes have no road. The
-    /// communicators that it makes are added to `comms`. Collective.
+    /// Finds the nodes of a communicator, or returns the reason why its processes have no
+    /// transport. The communicators that it makes are added to `comms`. Collective.
     pub fn find(
         host: &'static Host,
         comm: Comm,
@@ -125,12 +125,12 @@ impl Grouping {
                 1 => None,
                 _ => Some(TriedNode::of(host, comm, members[rank.0.to_usize()], need, comms)?),
             };
-            let refused = |why: &Why| matches!(why, Why::NoRoad | Why::Denied);
+            let refused = |why: &Why| matches!(why, Why::NoTransport | Why::Denied);
             let shares = node.as_ref().is_some_and(|node| !node.arena.as_ref().is_err_and(refused));
             let next = if shares { Some(apart) } else { apart.next() };
-            // A rank that has no memory of its own has no road.
+            // A rank that has no memory of its own has no transport.
             if !comm.all(host, next.is_some())? {
-                return Ok(Err(Why::NoRoad));
+                return Ok(Err(Why::NoTransport));
             }
             match (comm.all(host, shares)?, node, next) {
                 (true, Some(node), _) => break (members, node),
@@ -142,7 +142,7 @@ impl Grouping {
         let wire = open(choice, leaders.is_some());
         let wire = wire.inspect_err(|error| report::own_cause(rank, error));
         let part = arena.and_then(|arena| Ok((arena, wire.map_err(|error| Why::no_wire(&error))?)));
-        let part = verdict::none_has_reasons(host, comm, part)?;
+        let part = collective_outcome::none_has_reasons(host, comm, part)?;
         Ok(part.map(|(arena, wire)| Grouping { members, near, leaders, arena, wire }))
     }
 }

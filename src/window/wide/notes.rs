@@ -1,10 +1,10 @@
 //! A write-once hash map from ranks to notes, which the ranks of a node share. What one rank has
-//! read from a rank of another node, the others of the node need not read again, nor keep a copy
-//! of. The map has levels, each twice as long as the one before. The process that finds all levels
-//! full adds one, from its heap: the map takes no memory before it needs it. Not for values that
-//! change: a note is written once and lasts as long as the map. Invariant: no process waits for
-//! another one, which may be dead. A process that finds an entry claimed by another process keeps a
-//! copy of the value for itself.
+//! read from a rank of another node, the other ranks of the node need neither read again nor copy.
+//! The map has levels, each twice as long as the one before. The process that finds all levels full
+//! adds one, from its heap: the map takes no memory before it needs it. Not for values that change:
+//! a note is written once and lasts as long as the map. Invariant: no process waits for another
+//! one, which may be dead. A process that finds an entry claimed by another process keeps a copy of
+//! the value for itself.
 //!
 //! | key of an entry | meaning                                                    |
 //! |-----------------|------------------------------------------------------------|
@@ -33,7 +33,7 @@ use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use parking_lot::Mutex;
 
-/// Levels: room for notes about a million ranks.
+/// Levels: space for notes about a million ranks.
 const LEVELS: usize = 16;
 /// Entries of the first level.
 const FIRST: u32 = 16;
@@ -76,10 +76,10 @@ pub struct Notes<T> {
 
 // SAFETY: the shared memory is accessed by the protocol of the tables above.
 unsafe impl<T: Send> Send for Notes<T> {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl<T: Sync> Sync for Notes<T> {}
 
-// SAFETY: likewise.
+// SAFETY: as for `Notes`.
 unsafe impl Sync for Root {}
 
 /// The result of a search.
@@ -87,7 +87,7 @@ enum Found<'a, T> {
     Note(*const T),
     /// a free entry for the note
     Free(&'a Entry<T>),
-    /// another process writes the note, or the map has no room left
+    /// another process writes the note, or the map is full
     Busy,
     /// all entries for the note are in use, on this number of levels: the next level is missing
     Full(usize),
@@ -111,8 +111,8 @@ impl<T: Copy> Notes<T> {
         }
     }
 
-    /// Writes a note about a rank, unless there is one, and returns the note. `None` if there is no
-    /// room, or another process writes the note.
+    /// Writes a note about a rank, unless there is one, and returns the note. `None` if the map is
+    /// full, or another process writes the note.
     pub fn note(&self, rank: Rank, value: T) -> Option<*const T> {
         let mut levels = self.levels.lock();
         loop {

@@ -79,8 +79,8 @@ impl LongList {
         [place, !place]
     }
 
-    /// Returns the location in the words of a list, if it has one. Fails if no area has so much
-    /// room: the target has damaged its memory.
+    /// Returns the location in the words of a list, if it has one. Fails if no area is long enough:
+    /// the target has damaged its memory.
     fn of(words: &[u64; WORDS]) -> Result<Option<LongList>> {
         let [place, inverse, ..] = *words;
         if place & LONG != LONG || place != !inverse {

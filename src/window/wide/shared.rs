@@ -1,6 +1,6 @@
 //! Constant tables that the processes of a node share. The leader allocates the memory from its
-//! heap and fills it, the other processes map it, and no process changes it afterwards. Behind a
-//! table is room for the root of [notes](super::notes), which grow elsewhere.
+//! heap and fills it, the other processes map it, and no process changes it afterwards. A table is
+//! followed by the root of [notes](super::notes), which grow elsewhere.
 
 use super::notes::{Notes, Root};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::sys::segment::Name;
-use crate::window::verdict::CAUSE_ELSEWHERE;
+use crate::window::collective_outcome::CAUSE_ELSEWHERE;
 use core::marker::PhantomData;
 
 /// A table of plain data.
@@ -23,7 +23,7 @@ pub struct Shared<T> {
 
 // SAFETY: no process changes the memory as long as it is mapped.
 unsafe impl<T: Send> Send for Shared<T> {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl<T: Sync> Sync for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
@@ -57,10 +57,10 @@ impl<T: Copy> Shared<T> {
         let root = root_offset::<T>(items.len());
         let lease = heap::take((root + size_of::<Root>()).to_u64(), 64)?;
         let base = lease.base().cast::<T>();
-        // SAFETY: the lease has room for all items, and its alignment of 64 bytes suffices for
-        // them.
+        // SAFETY: the lease is large enough for all items, and its alignment of 64 bytes suffices
+        // for them.
         unsafe { core::ptr::copy_nonoverlapping(items.as_ptr(), base, items.len()) };
-        // SAFETY: the lease has room for the root behind the items.
+        // SAFETY: the lease is large enough for the root behind the items.
         unsafe { lease.base().add(root).write_bytes(0, size_of::<Root>()) };
         Ok(lease)
     }

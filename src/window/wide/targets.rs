@@ -1,13 +1,13 @@
-//! The targets of a window over several nodes: what this process knows of the ranks that it has
-//! contacted. A target is created at the first access and found without a lock afterwards. Nothing
-//! is kept of other ranks.
+//! The targets of a window over several nodes: records of the ranks that this process has
+//! contacted. A target is created at the first access and found without a lock afterwards. Other
+//! ranks have no record.
 //!
-//! One process serves each rank: the leader of its node where the node owns the window's memory,
-//! else the rank itself. All operations on a rank go through the queue pair to that process, which
-//! keeps them in order. A descriptor in the node's memory lists what a rank exposes. The first
-//! process of a node that accesses the rank reads the descriptor over the queue pair to the leader,
-//! and also the contact of a rank that serves itself: one round trip each. The other ranks of its
-//! node find both in their [notes](super::notes).
+//! One process serves each rank: the leader of its node if the node owns the window's memory,
+//! otherwise the rank itself. All operations on a rank go through the queue pair to that process,
+//! which keeps them in order. A descriptor in the node's memory lists what a rank exposes. The
+//! first process of a node that accesses the rank reads the descriptor over the queue pair to the
+//! leader, and also the contact of a rank that serves itself: one round trip each. The other ranks
+//! of its node find both in their [notes](super::notes).
 
 use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::epoch::lock::atomic_calls;
@@ -38,8 +38,8 @@ pub struct WideTarget {
     /// elements. The queue of that lock would order the threads too, as it does for other calls,
     /// but each handover there costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
-    /// whether it has unsettled accumulates
-    pub(super) late: UnconfirmedMarks,
+    /// whether it has unconfirmed accumulates
+    pub(super) unconfirmed: UnconfirmedMarks,
 }
 
 impl WideTarget {
@@ -73,13 +73,13 @@ impl Data {
 enum KnownDescriptor {
     /// in a block of the window, or in a note
     Shared(*const Descriptor),
-    /// a copy of this process, where the notes have no room for it
+    /// a copy of this process, if the notes are full
     Copy(Box<Descriptor>),
 }
 
 // SAFETY: the descriptor that a pointer points to is constant.
 unsafe impl Send for KnownDescriptor {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for KnownDescriptor {}
 
 impl KnownDescriptor {
@@ -133,8 +133,8 @@ impl WideWindow {
                 (self.process(rank, member)?, block, data)
             }
         };
-        let (accumulating, late) = (Mutex::default(), UnconfirmedMarks::default());
-        Ok(WideTarget { rank, member, peer, block, data, accumulating, late })
+        let (accumulating, unconfirmed) = (Mutex::default(), UnconfirmedMarks::default());
+        Ok(WideTarget { rank, member, peer, block, data, accumulating, unconfirmed })
     }
 
     /// Returns the memory that a target exposes.
@@ -232,6 +232,7 @@ unsafe fn fetch<T: Copy>(peer: &Peer, at: Remote) -> Result<T> {
     // SAFETY: `value` has the size of a `T`, and is kept until the get has completed.
     unsafe { peer.get(value.as_mut_ptr().cast(), at, size_of::<T>().to_u64())? };
     peer.flush_local()?;
-    // SAFETY: the value was zeroed and then written; by the caller's duty all bits are a `T`.
+    // SAFETY: the value was zeroed and then written; the caller guarantees that every bit pattern
+    // is a valid `T`.
     Ok(unsafe { value.assume_init() })
 }

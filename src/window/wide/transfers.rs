@@ -1,6 +1,6 @@
 //! Transfers with ranks of other nodes that continue after their call has returned, for the calls
 //! with a request (MPI-4.1 §12.3.5). A call that waits for the request or tests it gives them
-//! progress. Nothing waits in this file.
+//! progress. No function here waits.
 
 use super::WideArena;
 use super::many_nodes::ManyNodes;
@@ -35,8 +35,8 @@ impl RequestWork for Transfer {
 }
 
 impl LocalWindow {
-    /// Returns the value for the argument `before` of [`LocalWindow::pending`]. To be called before
-    /// a transfer with the rank.
+    /// Returns the value for the argument `before` of [`LocalWindow::pending`]. Call before a
+    /// transfer with the rank.
     pub fn lent(&self, target: Rank) -> u64 {
         match self.many_nodes().and_then(|many| many.part.known_target(target)) {
             None => 0,

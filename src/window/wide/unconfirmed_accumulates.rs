@@ -1,9 +1,9 @@
-//! Accumulates on single words by the device that no call has waited for. Such an accumulate is
-//! settled when this process has read the accumulate lock of its target after it
+//! Accumulates on single words by the device that are unconfirmed. Such an accumulate is settled
+//! when this process has read the accumulate lock of its target after it
 //! (`epoch::lock::atomic_calls`). That happens before a call that completes it at the target, and,
 //! if it has a result, before a call that completes it at this process: the result, which has
-//! arrived by then, shows when it took effect. Where it is still to happen is in
-//! `epoch::lock::unconfirmed_targets`.
+//! arrived by then, shows when it took effect. `epoch::lock::unconfirmed_targets` tracks the
+//! targets.
 
 use super::WideWindow;
 use super::targets::WideTarget;
@@ -20,34 +20,34 @@ use crate::window::lock_queue_nodes::Wanted;
 type LockRead<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);
 
 impl WideWindow {
-    /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
+    /// Records an unconfirmed accumulate on a word of a rank.
     #[inline]
     pub fn note_unsettled(&self, target: &WideTarget) {
-        target.late.record(&self.unconfirmed, target.rank());
+        target.unconfirmed.record(&self.unconfirmed, target.rank());
     }
 
-    /// Notes the same of an accumulate that has a result.
+    /// Records an unconfirmed accumulate with a result.
     #[inline]
     pub fn note_result(&self, target: &WideTarget) {
-        target.late.record_result(&self.unconfirmed, target.rank());
+        target.unconfirmed.record_result(&self.unconfirmed, target.rank());
     }
 
-    fn late_marks(&self, rank: Rank) -> Option<&UnconfirmedMarks> {
-        self.known_target(rank).map(|target| &target.late)
+    fn unconfirmed_marks(&self, rank: Rank) -> Option<&UnconfirmedMarks> {
+        self.known_target(rank).map(|target| &target.unconfirmed)
     }
 
     /// Settles the accumulates on words of a rank.
     pub fn settle(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
-        let Some(marks) = self.late_marks(rank) else { return Ok(()) };
+        let Some(marks) = self.unconfirmed_marks(rank) else { return Ok(()) };
         let Some(look) = self.unconfirmed.begin(rank, marks) else { return Ok(()) };
-        let seen = self.begin_look(node, rank).and_then(|begun| self.end_look(node, begun));
+        let seen = self.begin_read(node, rank).and_then(|begun| self.finish_read(node, begun));
         self.unconfirmed.end(&look, marks);
         seen
     }
 
     /// Settles the accumulates on words of all ranks.
     pub fn settle_all(&self, node: &LocalWindow) -> Result<()> {
-        let looks = self.unconfirmed.begin_all(|rank| self.late_marks(rank));
+        let looks = self.unconfirmed.begin_all(|rank| self.unconfirmed_marks(rank));
         match looks.is_empty() {
             true => Ok(()),
             false => self.settle_ranks(node, &looks),
@@ -56,7 +56,7 @@ impl WideWindow {
 
     /// Settles the accumulates on words of a rank if one of them has a result.
     pub fn settle_results(&self, node: &LocalWindow, target: &WideTarget) -> Result<()> {
-        match target.late.has_results() {
+        match target.unconfirmed.has_results() {
             true => self.settle(node, target.rank()),
             false => Ok(()),
         }
@@ -74,29 +74,29 @@ impl WideWindow {
     /// after an error, and returns the first error.
     fn settle_ranks(&self, node: &LocalWindow, looks: &[UnconfirmedTarget]) -> Result<()> {
         let begin = |look: &UnconfirmedTarget| {
-            let begun = self.begin_look(node, look.rank)?;
+            let begun = self.begin_read(node, look.rank)?;
             // All reads leave before the first wait.
             begun.1.send_gathered();
             Ok(begun)
         };
         let reads: Vec<Result<_>> = looks.iter().map(begin).collect();
         let ends = reads.into_iter().zip(looks).map(|(read, look)| {
-            let seen = read.and_then(|begun| self.end_look(node, begun));
-            self.late_marks(look.rank).inspect(|marks| self.unconfirmed.end(look, marks));
+            let seen = read.and_then(|begun| self.finish_read(node, begun));
+            self.unconfirmed_marks(look.rank).inspect(|marks| self.unconfirmed.end(look, marks));
             seen
         });
         ends.fold(Ok(()), Result::and)
     }
 
     /// Begins to read the lock of a rank, behind all accumulates that were sent to it.
-    fn begin_look(&self, node: &LocalWindow, rank: Rank) -> Result<LockRead<'_>> {
+    fn begin_read(&self, node: &LocalWindow, rank: Rank) -> Result<LockRead<'_>> {
         let target = self.target(node, rank)?;
         target.peer.order();
         Ok((rank, &target.peer, target.peer.begin_read(target.accumulate_lock())?))
     }
 
     /// Waits until the lock was read, and while it is held.
-    fn end_look(&self, node: &LocalWindow, (rank, peer, ticket): LockRead<'_>) -> Result<()> {
+    fn finish_read(&self, node: &LocalWindow, (rank, peer, ticket): LockRead<'_>) -> Result<()> {
         let lock = peer.finish(ticket)?;
         let nodes = node.nodes_for(Wanted::Accumulate(rank));
         atomic_calls::wait_if_held(&self.far(node), rank, nodes, lock)

@@ -24,7 +24,7 @@ pub struct Ranks<'a> {
 }
 
 /// The words of the leaders. The rank of a leader in this view is the number of its node. Only
-/// leaders use it, and the road alone changes these words.
+/// leaders use it, and only the transport changes these words.
 #[derive(Clone, Copy)]
 pub struct Leaders<'a>(Ranks<'a>);
 
@@ -85,12 +85,12 @@ impl<'a> Locate for Ranks<'a> {
     fn wait(&self) -> FarWait {
         match self.part.wide.wire.rings() {
             false => FarWait::Polls,
-            true => FarWait::Sleeps(self.part.wide.look.next()),
+            true => FarWait::Sleeps(self.part.wide.spin.next()),
         }
     }
 
     fn waited(&self, took: Duration) {
-        self.part.wide.look.end(took);
+        self.part.wide.spin.end(took);
     }
 
     fn serving(&self) -> Option<Serving> {

@@ -1,7 +1,7 @@
 //! Made-up announcements of slots, as they may stand in the record of a rank 0 that has damaged its
 //! memory. A slot that is taken lies inside of a chunk that is mapped.
 
-use super::{Announcement, SHORT, Slots, place};
+use super::{Announcement, OUT_OF_DESCRIPTORS, Slots, place};
 use crate::choices::Choices;
 use crate::number::Number;
 use crate::rank_numbers::Slot;
@@ -30,7 +30,7 @@ fn name(choices: &mut Choices) -> Name {
 fn slot(choices: &mut Choices) -> u64 {
     match choices.below(8) {
         0 => choices.word(),
-        1 => SHORT,
+        1 => OUT_OF_DESCRIPTORS,
         2 => 1 << 32 | u64::from(choices.byte()),
         _ => u64::from(choices.byte()),
     }

@@ -1,7 +1,7 @@
 //! Made-up notes of waiting processes, as text, and the search for a cycle in them. What is read
 //! has one form, and a cycle is one.
 
-use super::{Claims, chain, circle};
+use super::{Claims, chain, cycle};
 use crate::choices::Choices;
 
 /// Notes of other processes.
@@ -40,7 +40,7 @@ pub fn lock_claims(data: &[u8]) {
     }
     let Some((own, others)) = read.split_first() else { return };
     let links = chain(own, others);
-    let Some(found) = circle(own, others) else { return };
+    let Some(found) = cycle(own, others) else { return };
     assert!(links.is_some_and(|text| text.contains("a deadlock")));
     let mut last = own;
     for next in found {
