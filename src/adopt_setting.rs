@@ -9,7 +9,7 @@ pub enum Adopt {
     Never,
     /// pages move where it is proved that no code can detect it, at a bounded rate
     Auto,
-    /// the same, at any rate
+    /// pages move where that is proved, at any rate
     Always,
 }
 

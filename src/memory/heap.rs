@@ -270,7 +270,7 @@ impl Heap {
             dirty,
             emptied,
         };
-        if let Some((chunk, offset)) = books.take_kept(whole(bytes), alignment) {
+        if let Some((chunk, offset)) = books.take(whole(bytes), alignment, RangeState::Used) {
             return Ok(lease(chunk, offset, true));
         }
         let (chunk, offset, taken) = books.take_fresh(whole(bytes), alignment)?;
@@ -359,11 +359,6 @@ impl Books {
         self.chunks
             .iter_mut()
             .find_map(|(chunk, ranges)| Some((*chunk, ranges.take(bytes, alignment, state)?)))
-    }
-
-    /// Takes a range that was used before.
-    fn take_kept(&mut self, bytes: u64, alignment: u64) -> Option<(&'static Chunk, u64)> {
-        self.take(bytes, alignment, RangeState::Used)
     }
 
     /// Frees a range.

@@ -54,7 +54,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Returns how many of many windows over different memory, or the same, may move.
+    /// Returns how many of 999 windows may move. `step`: the distance between their addresses; 0:
+    /// all are over one memory.
     fn windows(allowance: &mut Allowance, step: u64, now: u64) -> usize {
         (1..1000).filter(|turn| allowance.permits((step * turn, 8), now)).count()
     }

@@ -1,6 +1,6 @@
-//! The state of adoption in this process, under one lock: which pages are adopted. A
-//! fork waits for moves, and a child copies the pages as those of MPI_Alloc_mem
-//! (`heap::fork_copies`): it has private pages at the same addresses, and no adopted ones.
+//! The state of adoption in this process, under one lock: which pages are adopted. A fork waits for
+//! moves, and a child copies the pages as those of MPI_Alloc_mem (`heap::fork_copies`): it has
+//! private pages at the same addresses, and no adopted ones.
 
 use super::allowance::Allowance;
 use super::madvise_calls::MadviseCalls;
