@@ -26,20 +26,10 @@ BETWEEN_NODES = ("lock", "start", "fence", "puts", "gets", "requests", "accumula
 @pytest.mark.waits
 @pytest.mark.parametrize("mode", (
     "lock", "shared", "fence", "start", "wait", "test", "create", "created", "dynamic", "free",
-    "again", "puts", "gets", "requests", "accumulates", "attaches", "holds",
+    "again", "puts", "gets", "requests", "accumulates", "attaches", "holds", "holds_all", "queued",
     # Where the system knows no pidfd_open.
     "without-lock", "without-wait", "without-create"))
 def test_killed_rank_is_named(mode, build, said_by_survivors):
-    is_named(mode, build, said_by_survivors)
-
-
-# All ranks compute all the time.
-@pytest.mark.alone
-def test_rank_killed_in_accumulates_is_named(build, said_by_survivors):
-    is_named("whole", build, said_by_survivors)
-
-
-def is_named(mode, build, said_by_survivors):
     command = [build("robustness/killed.c"), mode.removeprefix("without-"), Path]
     if mode.startswith("without-"):
         command = [build("robustness/deny.c"), WITHOUT_PIDFD, "--", *command]

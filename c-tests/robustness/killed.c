@@ -6,7 +6,8 @@
 //   created dynamic                             the others wait for it to make such a window too
 //   again                                       all make and free windows when it is killed
 //   puts gets requests accumulates              to its memory in a created window, all the time
-//   whole                                       it holds the accumulate lock of rank 0, or waits for it
+//   holds_all                                   it holds the accumulate lock of rank 0
+//   queued                                      it waits for that lock, in front of rank 1
 //   attaches                                    it changes its table, which the others read
 //   holds                                       it puts to the others, who change their tables
 // With LEAVES_A_CHILD in the environment a child of it lives on. With STOPS_FIRST it is stopped
@@ -16,6 +17,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum { BYTES = 4 << 20, RANKS_MAX = 16 };
@@ -135,15 +137,36 @@ static int access_created(const char *mode, int target)
     return code != MPI_SUCCESS ? code : MPI_Win_flush(target, created);
 }
 
-// Nearly all the time somebody has the lock. Single words need it, too, while it is held.
-static int accumulate_whole(int round)
+static char *page_inside(char *block)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    return (char *)(((uintptr_t)block + BYTES / 2) & ~(page - 1));
+}
+
+// A signal handler: the rank has read up to that page of its origin, in the middle of an
+// accumulate.
+static void in_the_middle(int signal)
+{
+    (void)signal;
+    if (rank != 0)
+        die();
+    usleep(700000); // the victim dies meanwhile
+    mprotect(page_inside(origin), (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
+}
+
+static void stop_in_accumulate(void)
+{
+    signal(SIGSEGV, in_the_middle);
+    mprotect(page_inside(origin), (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
+}
+
+// Single words need the lock, too, while it is held.
+static int accumulate_all(int round)
 {
     const int count = BYTES / 4;
     int one = 1, got;
     if (rank == 1 && round % 2 == 0)
         return MPI_Fetch_and_op(&one, &got, MPI_INT, 0, 0, MPI_SUM, allocated);
-    if (round == 0)
-        memset(origin, 1, BYTES);
     return MPI_Accumulate(origin, count, MPI_INT, 0, 0, count, MPI_INT, MPI_SUM, allocated);
 }
 
@@ -176,8 +199,8 @@ static int step(const char *mode, int round, int victim)
 {
     if (strcmp(mode, "again") == 0)
         return make_and_free(round);
-    if (strcmp(mode, "whole") == 0)
-        return accumulate_whole(round);
+    if (strcmp(mode, "holds_all") == 0 || strcmp(mode, "queued") == 0)
+        return accumulate_all(round);
     if (strcmp(mode, "attaches") == 0)
         return rank == victim ? attach_and_detach() : put_to(victim);
     if (strcmp(mode, "holds") == 0) {
@@ -191,7 +214,12 @@ static int work(const char *mode, int victim)
 {
     int code = MPI_SUCCESS;
     pthread_t killer;
-    if (rank == victim)
+    const int queued = strcmp(mode, "queued") == 0, holds_all = strcmp(mode, "holds_all") == 0;
+    if ((queued && rank == 0) || (holds_all && rank == victim))
+        stop_in_accumulate();
+    else if (queued)
+        usleep(rank == victim ? 100000 : 200000); // behind rank 0, which has the lock
+    if (rank == victim && !holds_all)
         pthread_create(&killer, NULL, die_meanwhile, NULL);
     for (int round = 0; code == MPI_SUCCESS; round++)
         code = step(mode, round, victim);
@@ -217,7 +245,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     window_of(4, &win);
     make_windows();
-    int works = strstr("again puts gets requests accumulates whole attaches holds", mode) != NULL;
+    int works = strstr("again puts gets requests accumulates attaches holds holds_all queued", mode) != NULL;
     prepare(mode, victim);
     if (rank == victim && !works)
         die();
@@ -234,6 +262,6 @@ int main(int argc, char **argv)
     fprintf(file, "rank %d after %.1f s, %s: %s\n", rank, waited, class ? "error" : "no error",
             text);
     fclose(file);
-    usleep(500000); // both survivors have written before a launcher sees the first one leave
+    usleep(1000000); // both survivors have written before a launcher sees the first one leave
     _exit(0); // MPI_Finalize would wait for the victim
 }
