@@ -33,7 +33,7 @@ use crate::config::Adopt;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::helper_threads::OtherThreads;
 use crate::sys::adopt::page_moves::PageMove;
-use crate::sys::adopt::{discards, huge_pages};
+use crate::sys::adopt::{discards, huge_pages, process_state};
 use crate::sys::{page_bytes, process};
 use books::{Books, HeapLease};
 use refusal::Adoption;
@@ -92,6 +92,9 @@ pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
     }
     if heap::find(address, bytes).is_some() {
         return Err(NotAdopted::InHeap);
+    }
+    if consent == Adopt::Auto && !process_state::may_register_across() {
+        return Err(NotAdopted::OldKernel);
     }
     let mut books = books::lock();
     policy::of_process(books.runs.count())?;

@@ -32,6 +32,7 @@ reasons! {
     Alone "no other process of this node is in the window",
     Gpu "the run-time library of a GPU is loaded",
     NoKernel "the kernel does not report references to pages (MADV_COLLAPSE, Linux 6.1)",
+    OldKernel "io_uring refuses buffers that are adopted in part (before Linux 6.5)",
     Valgrind "valgrind runs the program",
     /// (RLIMIT_AS, RLIMIT_FSIZE): a peer that cannot map the memory must not be left over.
     Limited "a resource limit of the process bounds its memory or its files",

@@ -40,6 +40,23 @@ pub fn mappings_max() -> u64 {
     })
 }
 
+/// Whether io_uring registers a buffer that lies in private and in adopted pages (Linux 6.5). Linux
+/// 6.1 to 6.4 fail with EINVAL there: all pages of a buffer must be of one file, or of none.
+pub fn may_register_across() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        is_version(&release, (6, 5))
+    })
+}
+
+/// Whether a release of the kernel, such as `6.1.0-28-amd64`, is at least a version.
+fn is_version(release: &str, least: (u32, u32)) -> bool {
+    let mut numbers = release.split(|byte: char| !byte.is_ascii_digit());
+    let mut next = || numbers.next().and_then(|digits| digits.parse().ok());
+    next().zip(next()).is_some_and(|version| version >= least)
+}
+
 /// Returns the addresses around the stack pointer that a move uses, whatever stack the calling
 /// thread has switched to (makecontext(3), user-level threads).
 #[inline(never)]
@@ -72,6 +89,16 @@ pub fn own_state() -> [u64; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for release in ["6.5.0", "6.18.3-arch1-1", "6.5-rc1", "7.0.0", "10.2"] {
+            assert!(is_version(release, (6, 5)), "{release}");
+        }
+        for release in ["6.1.0-28-amd64", "6.4.0-150600-default", "5.14.0-427.el9", "6", "", "x"] {
+            assert!(!is_version(release, (6, 5)), "{release}");
+        }
+    }
 
     #[test]
     fn the_state_of_a_thread_lies_at_its_descriptor_and_its_stack_at_its_variables() {
