@@ -7,9 +7,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The folders of the sources.
+const SOURCES: [&str; 2] = ["crates", "src"];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src");
+    for folder in SOURCES {
+        println!("cargo::rerun-if-changed={folder}");
+    }
     println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfompi.so");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
@@ -20,7 +25,9 @@ fn main() {
 /// or of a protocol is one of these.
 fn number_of_sources() -> u64 {
     let mut files = Vec::new();
-    collect(Path::new("src"), &mut files);
+    for folder in SOURCES {
+        collect(Path::new(folder), &mut files);
+    }
     files.sort();
     let mut number = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |bytes: &[u8]| {

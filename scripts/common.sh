@@ -116,8 +116,10 @@ same() {
 # FILE. That it failed without a number, or checked nothing, is one that failed.
 tally() {
   local good bad
-  read -r good bad < <(sed -nE 's/(.* )?([0-9]+) passed[,;] ([0-9]+) failed.*/\2 \3/p' "$3" | tail -n 1)
-  : "${good:=0}" "${bad:=0}"
+  read -r good bad < <(awk '
+    /^test result: / { good += $4; bad += $6 }
+    match($0, /[0-9]+ passed, [0-9]+ failed/) { split(substr($0, RSTART), word, " "); good = word[1]; bad = word[3] }
+    END { print good + 0, bad + 0 }' "$3")
   if [ "$bad" -eq 0 ] && [ "$1" -ne 0 -o "$good" -eq 0 ]; then
     verdict 1 "$2: exit status $1, $good passed"
   fi

@@ -1,12 +1,14 @@
 //! libfompi: the one-sided (RMA) layer for any MPI.
 //!
 //! The modules, from the exported functions inwards; dependencies go one way: `abi` (the exported
-//! MPI functions) → `transfer` (data movement) → `window` (the object) → `epoch` (which call is
+//! MPI functions) → `transfer` (data movement) → `window` (the object). `mpi` is the typed
+//! interface to the host MPI, `liveness` detects failures. Below are crates: `epoch` (which call is
 //! legal now, and the synchronisation protocols) → `fabric` (the transports) → `sys` (system
-//! calls). `datatype` is the layout of data; `memory` is memory of this process that others can
-//! map; `mpi` is the typed interface to the host MPI, which `abi`, `transfer` and `window` call;
-//! `util` has containers.
+//! calls), `memory` (memory of this process that others can map), `datatype` (the layout of data),
+//! and `base`, which all of them share.
 
+// The model checker has the crates below.
+#![cfg(not(loom))]
 // Items that the whole crate can name need documentation: clippy.toml says so.
 #![warn(clippy::missing_docs_in_private_items)]
 // A cast that may change a value needs a name (`number.rs`) or a reason. Tests cast small numbers.
@@ -14,42 +16,24 @@
     not(test),
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
-// Under the model checker only the lower modules are built, and nothing calls most of their items.
-#![cfg_attr(loom, allow(dead_code, unused_imports))]
 
-#[cfg(not(loom))]
+use fompi_base::config;
+use fompi_base::{error, number, rank_numbers, sync, util};
+use fompi_datatype as datatype;
+use fompi_epoch as epoch;
+use fompi_fabric as fabric;
+use fompi_memory as memory;
+use fompi_sys as sys;
+
 pub(crate) mod abi;
-#[cfg(not(loom))]
-mod adopt_setting;
-#[cfg(all(any(test, fuzzing), not(loom)))]
-mod choices;
-#[cfg(not(loom))]
-pub(crate) mod config;
-pub(crate) mod datatype;
-pub(crate) mod epoch;
-pub(crate) mod error;
-pub(crate) mod fabric;
-#[cfg(not(loom))]
 pub(crate) mod liveness;
-#[cfg(not(loom))]
-pub(crate) mod memory;
-#[cfg(not(loom))]
 pub(crate) mod mpi;
-mod net_settings;
-pub(crate) mod number;
-pub(crate) mod rank_numbers;
-pub(crate) mod sync;
-pub(crate) mod sys;
 #[cfg(test)]
 mod tidy;
-#[cfg(not(loom))]
 pub(crate) mod transfer;
-pub(crate) mod util;
-#[cfg(not(loom))]
 pub(crate) mod window;
 
 /// The items that `benches/process_vm.rs` measures. Programs use the exported C symbols.
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub mod measured {
     pub use crate::fabric::Way;
@@ -60,7 +44,7 @@ pub mod measured {
 }
 
 /// What the targets below `fuzz/` call, each with bytes that the fuzzer makes up.
-#[cfg(all(any(test, fuzzing), not(loom)))]
+#[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz_entries {
     pub use crate::epoch::exposure::posts;

@@ -24,7 +24,7 @@ DESCRIPTORS = 1024
 FILES = ("tests/test_lost_ranks.py", "tests/test_rights.py", "tests/test_robust.py")
 CASES = "test_rights or killed_rank_is_named or killed_rank_ends or children or move"
 # Unit tests that make no system call, and take most of the time of all.
-OF_NO_RIGHTS = ("datatype::", "epoch::", "transfer::")
+OF_NO_RIGHTS = ("epoch::", "transfer::")
 # Of a machine on which other jobs run.
 SECONDS_MAX = 1800
 
@@ -77,12 +77,11 @@ def checkout(home):
 
 
 def unit_tests():
-    """The program of the unit tests; cargo builds it only if the stage `unit` has not."""
-    command = ["cargo", "test", "--lib", "--no-run", "--message-format=json"]
+    """The programs of the unit tests; cargo builds them only if the stage `unit` has not."""
+    command = ["cargo", "test", "--workspace", "--lib", "--no-run", "--message-format=json"]
     built = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
-    (program,) = [said["executable"] for said in messages if said.get("executable")]
-    return program
+    return [said["executable"] for said in messages if said.get("executable")]
 
 
 def test_the_unit_tests_pass(home):
@@ -90,10 +89,11 @@ def test_the_unit_tests_pass(home):
     readable = as_user(["test", "-r", TOP / "Cargo.toml"], "/", home)
     if readable.returncode != 0:
         pytest.skip(f"user {USER} may not read {TOP}")
-    program = shutil.copy(unit_tests(), home / "unit-tests")
     skipped = [word for part in OF_NO_RIGHTS for word in ("--skip", part)]
-    answer = as_user([program, *skipped], TOP, home)
-    assert answer.returncode == 0, answer.stdout[answer.stdout.rfind("\nfailures:\n") :]
+    for built in unit_tests():
+        program = shutil.copy(built, home / "unit-tests")
+        answer = as_user([program, *skipped], TOP, home)
+        assert answer.returncode == 0, answer.stdout[answer.stdout.rfind("\nfailures:\n") :]
 
 
 def test_programs_under_bad_conditions_pass(checkout, home):

@@ -23,7 +23,7 @@ MORE = [TOP / "CONTRIBUTING.md", *(TOP / name / "README.md" for name in
                                    ("benches", "c-tests", "c-tests/adapter", "examples", "scripts"))]
 # Where comments, and the sentences of conformance rows, have none of the words of COMMENT_RULES.
 COMMENTED = [path for path in sorted(TOP / name for name in subprocess.run(
-    ["git", "ls-files", "src", "benches", "c-tests", "docs/conformance", "examples", "fortran-tests"],
+    ["git", "ls-files", "crates", "src", "benches", "c-tests", "docs/conformance", "examples", "fortran-tests"],
     cwd=TOP, capture_output=True, text=True, check=False).stdout.split())
     if path.suffix in (".rs", ".c", ".h", ".cpp", ".toml", ".f90", ".f", ".inc")
     and "generated" not in path.parts and path.is_file()]

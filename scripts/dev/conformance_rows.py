@@ -57,6 +57,7 @@ class Unit:
 
     def __init__(self, path):
         self.name = path
+        self.crate, self.inner = crate_of(path)
         modules, function = path.split("::")[:-1], path.split("::")[-1]
         self.path = unit_source(modules)
         if self.path is None or not re.search(rf"\bfn {function}\(", self.path.read_text()):
@@ -71,11 +72,32 @@ class Unit:
         return f"[{self.name.split('::')[-1]}]({link})"
 
 
+def source(name):
+    """The path of a source by its short name: `base/sync.rs` is crates/base/src/sync.rs, and
+    `abi/mod.rs`, as there is no crate of that name, src/abi/mod.rs."""
+    crate, _, rest = name.partition("/")
+    below = ROOT / "crates" / crate / "src"
+    return below / rest if below.is_dir() else ROOT / "src" / name
+
+
+def short(path):
+    """The short name of a source, which `source` undoes."""
+    folder, *rest = path.relative_to(ROOT).parts
+    return "/".join(rest if folder == "src" else [rest[0], *rest[2:]])
+
+
+def crate_of(test):
+    """The crate of a unit test, and its path there: `base::config::tests::x` is `config::tests::x` of
+    fompi-base."""
+    first, _, rest = test.partition("::")
+    return (f"fompi-{first}", rest) if (ROOT / "crates" / first).is_dir() else ("fompi", test)
+
+
 def unit_source(modules):
     """The file of a module; `tests` may be a file or stand in that of its parent."""
     for depth in (len(modules), len(modules) - 1):
-        stem = ROOT / "src" / "/".join(modules[:depth])
-        for path in (stem.with_suffix(".rs"), stem / "mod.rs"):
+        stem = source("/".join(modules[:depth]))
+        for path in (stem.with_suffix(".rs"), stem / "mod.rs", stem / "lib.rs"):
             if path.exists():
                 return path
     return None
@@ -90,8 +112,8 @@ def test_of(values):
 
 @functools.cache
 def source_text(path):
-    """The text of a file below src."""
-    return (ROOT / "src" / path).read_text()
+    """The text of a source by its short name."""
+    return source(path).read_text()
 
 
 def item_span(text, name):
@@ -112,20 +134,20 @@ def item_span(text, name):
 
 
 class Place:
-    """A file below src and an item in it: `window/create/mod.rs wish`."""
+    """A source by its short name and an item in it: `window/create/mod.rs wish`."""
 
-    def __init__(self, text):
-        words = text.split(None, 1)
+    def __init__(self, named):
+        words = named.split(None, 1)
         self.file, self.item = words[0], words[1] if len(words) == 2 else None
-        if not (ROOT / "src" / self.file).exists():
-            raise Wrong(f"there is no src/{self.file}")
-        source = source_text(self.file)
-        self.span = (0, len(source)) if self.item is None else item_span(source, self.item)
+        if not source(self.file).is_file():
+            raise Wrong(f"there is no {self.file}")
+        text = source_text(self.file)
+        self.span = (0, len(text)) if self.item is None else item_span(text, self.item)
         if self.span is None:
-            raise Wrong(f"src/{self.file} has no {self.item}")
+            raise Wrong(f"{self.file} has no {self.item}")
 
     def __str__(self):
-        link = f"[{self.file}](../src/{self.file})"
+        link = f"[{self.file}](../{source(self.file).relative_to(ROOT)})"
         return f"{link} `{self.item}`" if self.item else link
 
 

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import functools
 import itertools
+import json
 import os
 import re
 import shutil
@@ -156,6 +157,13 @@ def installed(specs):
     if not found:
         sys.exit(f"{PROGRAM}: no MPI found; scripts/install-deps installs two")
     return found
+
+
+def unit_programs(messages):
+    """The program of each crate's unit tests, by the crate, from what cargo's JSON says."""
+    said = [json.loads(line) for line in messages.splitlines() if line.startswith("{")]
+    return {one["target"]["name"].replace("_", "-"): one["executable"]
+            for one in said if one.get("executable")}
 
 
 def default_library():

@@ -14,7 +14,7 @@ mod handles;
 #[cfg(test)]
 mod tests;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use decode_fuzz::datatypes;
 
 use super::comm::{Comm, check};

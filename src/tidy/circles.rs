@@ -34,6 +34,8 @@ struct Module {
     names: BTreeMap<String, Path>,
     /// all paths that it names, as they are written
     named: Vec<Path>,
+    /// what it calls `crate`: nothing for the library's own crate
+    root: Path,
 }
 
 /// The modules by their paths.
@@ -43,9 +45,10 @@ fn path_of(text: &str) -> Path {
     text.split("::").map(|name| name.trim().to_owned()).collect()
 }
 
-/// The path of a file's module: `a::b` for a/b.rs and for a/b/mod.rs.
-fn module_path(inner: &str) -> Path {
-    let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod");
+/// The path of a file's module: `a::b` for a/b.rs, a/b/mod.rs, and b.rs of the crate `a`.
+fn module_path(inner: &str, is_of_crate: bool) -> Path {
+    let root = if is_of_crate { "/lib" } else { "/mod" };
+    let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches(root);
     inner.split('/').map(str::to_owned).collect()
 }
 
@@ -125,8 +128,8 @@ impl Modules {
     fn of(sources: &[Source]) -> Modules {
         let mut modules = Modules(BTreeMap::new());
         for source in sources {
-            let path = module_path(source.inner());
-            if path.iter().any(|name| name == "tests" || name == "tidy") {
+            let path = module_path(&source.inner(), source.is_of_crate());
+            if path.iter().any(|name| ["fake_device", "tests", "tidy"].contains(&name.as_str())) {
                 continue;
             }
             let (trees, rest) = imports(&without_tests(&code_of(&source.text)));
@@ -138,19 +141,22 @@ impl Modules {
                 }
             }
             named.extend(words(&rest).filter(|word| word.contains("::")).map(path_of));
-            modules.0.insert(path, Module { file: source.inner().to_owned(), names, named });
+            let file = source.inner();
+            let root = path[..usize::from(source.is_of_crate())].to_vec();
+            modules.0.insert(path, Module { file, names, named, root });
         }
         modules
     }
 
-    /// The full path of what a module calls `path`; `None` if that is nothing of this crate.
+    /// The full path of what a module calls `path`; `None` if that is nothing of the library.
     fn full(&self, module: &[String], path: &[String], turns: u32) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         let supers = path.iter().take_while(|name| *name == "super").count();
         let (start, rest) = match first.as_str() {
-            "crate" => (Vec::new(), rest),
+            "crate" => (self.0.get(module)?.root.clone(), rest),
             "self" => (module.to_vec(), rest),
             "super" => (module[..module.len().checked_sub(supers)?].to_vec(), &path[supers..]),
+            other if other.starts_with("fompi_") => (path_of(&other["fompi_".len()..]), rest),
             _ => {
                 let child = [module, std::slice::from_ref(first)].concat();
                 match self.0.get(module)?.names.get(first) {

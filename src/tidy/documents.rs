@@ -7,8 +7,9 @@
 //!   commands with placeholders like `<N>`, `$X` or `*` are left out,
 //! - has no part of capital letters alone (PREFIX, PID), and does not begin with a folder of builds
 //!   (`target/`, `build/`, `examples/build`), and
-//! - begins with a folder of the repository or of `src`, as `mpi/family` does; or ends like a
-//!   source file and either has a folder in front or stands alone in its backticks, as `acc.rs`.
+//! - begins with a folder of the repository, of `src` or of `crates`, as `mpi/family` does; or ends
+//!   like a source file and either has a folder in front or stands alone in its backticks, as
+//!   `acc.rs`.
 //!
 //! It is there if the path of a file or folder is that word or ends with it, `.rs` added if need
 //! be, if it is the number of a decision, or if a document makes the file (`<!-- file put.c -->`).
@@ -29,7 +30,11 @@ struct Tree {
 }
 
 impl Tree {
-    fn of(paths: BTreeSet<String>, documents: &[Source]) -> Tree {
+    fn of(mut paths: BTreeSet<String>, documents: &[Source]) -> Tree {
+        // A source of a crate is also known by the name of its crate, as `base/sync.rs`.
+        let crates = paths.iter().filter_map(|path| path.strip_prefix("crates/"));
+        let short: Vec<String> = crates.map(|path| path.replacen("/src/", "/", 1)).collect();
+        paths.extend(short);
         let texts = documents.iter().flat_map(|document| document.text.split("<!-- file ").skip(1));
         let made = texts.filter_map(|text| Some(text.split_once(" -->")?.0.to_owned()));
         Tree { made: made.collect(), paths }
@@ -199,6 +204,7 @@ fn small() -> Tree {
         "src",
         "src/abi",
         "src/abi/acc.rs",
+        "crates/base/src/sync.rs",
     ];
     Tree::of(paths.map(str::to_owned).into(), &[made])
 }
@@ -208,6 +214,7 @@ fn a_path_that_is_gone_is_noticed() {
     let of = |text: &str| small().missing(&Source { path: "docs/a.md".into(), text: text.into() });
     for there in [
         "`abi/acc`",
+        "`base/sync.rs`",
         "`src/abi/`",
         "`acc.rs` `put.c`",
         "`scripts/test quick`",
@@ -220,6 +227,7 @@ fn a_path_that_is_gone_is_noticed() {
     }
     for gone in [
         "`abi/gone`",
+        "`base/gone`",
         "`src/gone/`",
         "`gone.rs`",
         "`gone.c`",

@@ -1,10 +1,11 @@
-//! Which room may name which, and where `unsafe` may stand: read from `docs/style.md`, so that the
-//! page and the sources cannot say different things. Not the rules themselves. Invariant: a name
-//! on the page that nothing in the sources needs is wrong too.
+//! Modules of the library's own crate, and which of them each may name: read from `docs/style.md`,
+//! so that the page and the sources cannot say different things. Not for the crates below, whose
+//! manifests say what they may name. Invariant: a name on the page that nothing in the sources
+//! needs is wrong, too.
 //!
-//! The page has a table of the rooms, one row for each, the upper floors first. Its second column
-//! holds the rooms that the first may name. A row whose first column holds paths adds to what these
-//! files may name. Where `unsafe` may stand is a list after the words `**Unsafe.** Only in`.
+//! The page has a table of the modules, one row for each, the upper floors first. Its second column
+//! holds the modules that the first may name. A row whose first column holds paths adds to what
+//! these files may name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,16 +14,13 @@ use std::path::Path;
 use super::{Source, code_of, hold, named_from_crate, sources, words};
 
 const TABLE: &str = "| module | may name |";
-const UNSAFE: &str = "**Unsafe.** Only in ";
 
-/// What a page says of rooms and of `unsafe`.
+/// What a page says of rooms.
 struct Rules {
     /// the rooms from the top down, and what each may name
     rooms: Vec<(String, Vec<String>)>,
     /// beginnings of paths below `src`, and what else these may name
     also: Vec<(String, Vec<String>)>,
-    /// where `unsafe` may stand: beginnings of paths below `src`
-    unsafe_in: Vec<String>,
 }
 
 /// The texts in backticks.
@@ -42,10 +40,7 @@ impl Rules {
                 list.push((name, quoted(cells[1])));
             }
         }
-        let (_, list) = page.split_once(UNSAFE).expect("the places of unsafe");
-        // The list ends with its sentence: at a full stop that is not within backticks.
-        let end = list.find(". ").expect("the end of the list");
-        Rules { rooms, also, unsafe_in: quoted(&list[..end]) }
+        Rules { rooms, also }
     }
 
     fn of_this_repository() -> Rules {
@@ -74,15 +69,15 @@ impl Rules {
         let mut broken = self.upward();
         let mut needed = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        for source in sources {
+        for source in sources.iter().filter(|source| !source.is_of_crate()) {
             let room = source.room();
-            let Some(floor) = self.floor(room) else {
+            let Some(floor) = self.floor(&room) else {
                 if source.inner().contains('/') && room != "tidy" {
                     broken.push(format!("{}: {room} has no row", source.path));
                 }
                 continue;
             };
-            seen.insert(room);
+            seen.insert(room.clone());
             let also = self.also.iter().filter(|(path, _)| source.inner().starts_with(path));
             for (number, named) in named_from_crate(&code_of(&source.text)) {
                 if named == room || self.floor(named).is_none() {
@@ -99,30 +94,8 @@ impl Rules {
             let unused = names.iter().filter(|name| !needed.contains(&(row, (*name).clone())));
             broken.extend(unused.map(|name| format!("{row} may name {name}, and does not")));
         }
-        let rooms = self.rooms.iter().filter(|(room, _)| !seen.contains(room.as_str()));
+        let rooms = self.rooms.iter().filter(|(room, _)| !seen.contains(room));
         broken.extend(rooms.map(|(room, _)| format!("there is no room {room}")));
-        broken
-    }
-
-    /// Where `unsafe` stands and may not, and places where it may and does not.
-    fn broken_unsafe(&self, sources: &[Source]) -> Vec<String> {
-        let mut broken = Vec::new();
-        let mut needed = BTreeSet::new();
-        for source in sources {
-            let lines = source.code();
-            let mut lines = lines.iter().filter(|(_, code)| words(code).any(|w| w == "unsafe"));
-            let place = self.unsafe_in.iter().find(|place| {
-                let inner = source.inner().strip_prefix(place.as_str());
-                inner.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
-            });
-            match place {
-                Some(place) if lines.next().is_some() => _ = needed.insert(place),
-                Some(_) => {}
-                None => broken.extend(lines.map(|(line, _)| format!("{}:{line}", source.path))),
-            }
-        }
-        let unused = self.unsafe_in.iter().filter(|place| !needed.contains(place));
-        broken.extend(unused.map(|place| format!("there is no unsafe in {place}")));
         broken
     }
 }
@@ -132,11 +105,6 @@ fn rooms_depend_one_way() {
     hold("style.md, Modules", &Rules::of_this_repository().broken_rooms(&sources()));
 }
 
-#[test]
-fn unsafe_stays_in_its_rooms() {
-    hold("style.md, Unsafe", &Rules::of_this_repository().broken_unsafe(&sources()));
-}
-
 /// Where files name the RDMA device that may not: verbs outside of fabric and of the settings, and
 /// libibverbs outside of `fabric/verbs`.
 fn broken_verbs(sources: &[Source]) -> Vec<String> {
@@ -144,7 +112,9 @@ fn broken_verbs(sources: &[Source]) -> Vec<String> {
     for source in sources {
         let is_in = |places: &[&str]| places.iter().any(|place| source.inner().starts_with(place));
         let banned: &[&str] = match () {
-            () if is_in(&["fabric/verbs/", "sys/", "config.rs", "net_settings.rs"]) => &[],
+            () if is_in(&["fabric/verbs/", "sys/", "base/config.rs", "base/net_settings.rs"]) => {
+                &[]
+            }
             // Its tests run over a simulated libibverbs.
             () if is_in(&["fabric/wire/tests/"]) => &[],
             () if is_in(&["fabric/"]) => &["ibverbs"],
@@ -178,8 +148,7 @@ fn a_name_of_verbs_is_noticed() {
 }
 
 const PAGE: &str = "Text.\n\n| module | may name |\n|---|---|\n| `a` | `b`, `c` |\n| `b` | `c` |\n\
-                    | `c` | nothing |\n| `c/x.rs`, `c/y/` | `b` |\n\n\
-                    **Unsafe.** Only in `a`, `c/y` and `d.rs`. Elsewhere `e`.\n";
+                    | `c` | nothing |\n| `c/x.rs`, `c/y/` | `b` |\n";
 
 fn source(path: &str, text: &str) -> Source {
     Source { path: format!("src/{path}"), text: text.into() }
@@ -188,12 +157,11 @@ fn source(path: &str, text: &str) -> Source {
 /// Sources that need all of [`PAGE`], and no more.
 fn small() -> Vec<Source> {
     vec![
-        source("a.rs", "use crate::b::B; use crate::c::C; unsafe {}"),
+        source("a.rs", "use crate::b::B; use crate::c::C;"),
         source("b/mod.rs", "use crate::c::C; use crate::error::Error;"),
-        source("c/mod.rs", "// crate::a, unsafe"),
+        source("c/mod.rs", "// crate::a"),
         source("c/x.rs", "use crate::b::B;"),
-        source("c/y/z.rs", "use crate::{b::B, c::C}; unsafe {}"),
-        source("d.rs", "unsafe {}"),
+        source("c/y/z.rs", "use crate::{b::B, c::C};"),
     ]
 }
 
@@ -201,7 +169,6 @@ fn small() -> Vec<Source> {
 fn what_fits_to_the_page_is_not_complained_about() {
     let rules = Rules::of(PAGE);
     assert_eq!(rules.broken_rooms(&small()), [""; 0]);
-    assert_eq!(rules.broken_unsafe(&small()), [""; 0]);
 }
 
 #[test]
@@ -221,15 +188,4 @@ fn a_wrong_row_is_noticed() {
     assert!(gone.contains(&"src/b/mod.rs: b has no row".to_owned()), "{gone:?}");
     let loose = said("| `b` | `c` |", "| `b` | `c`, `d` |");
     assert_eq!(loose, ["b may name d, which is no row below it", "b may name d, and does not"]);
-}
-
-#[test]
-fn a_wrong_place_of_unsafe_is_noticed() {
-    let said = |from: &str, to: &str| {
-        assert_eq!(PAGE.matches(from).count(), 1, "{from}");
-        Rules::of(&PAGE.replace(from, to)).broken_unsafe(&small())
-    };
-    assert_eq!(said("in `a`, ", "in "), ["src/a.rs:1"]);
-    assert_eq!(said(" and `d.rs`. E", ". E"), ["src/d.rs:1"]);
-    assert_eq!(said(" and `d.rs`. E", ", `d.rs` and `b`. E"), ["there is no unsafe in b"]);
 }

@@ -1,5 +1,5 @@
 //! One noun, one type: no two public types of different rooms have one name, and no two files of
-//! the sources. Not for tests, nor for `mod.rs`.
+//! the sources. Not for tests, nor for `mod.rs` and `lib.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,14 @@ use super::{Source, hold, sources, words};
 
 /// Whether a source belongs to tests.
 pub fn is_test(source: &Source) -> bool {
-    source.inner().split('/').any(|part| part == "tests" || part == "tests.rs")
+    let of_tests = ["simulator", "testkit", "fake_device", "tests", "tests.rs"];
+    source.inner().split('/').any(|part| of_tests.contains(&part))
 }
 
 /// The part of a path that makes a room for names: `fabric/verbs`, but `window` for all of it.
 fn room_of_names(source: &Source) -> String {
-    let parts: Vec<&str> = source.inner().split('/').collect();
+    let inner = source.inner();
+    let parts: Vec<&str> = inner.split('/').collect();
     match parts[..] {
         ["fabric", inner, _, ..] => format!("fabric/{inner}"),
         [room, _, ..] => room.to_owned(),
@@ -66,7 +68,7 @@ fn type_twins(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
 fn file_twins(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     twins(sources.iter().filter(|source| !is_test(source)).filter_map(|source| {
         let name = source.path.rsplit('/').next()?;
-        (name != "mod.rs").then(|| (name.to_owned(), source.path.clone()))
+        (!["lib.rs", "mod.rs"].contains(&name)).then(|| (name.to_owned(), source.path.clone()))
     }))
 }
 

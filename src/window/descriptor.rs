@@ -2,7 +2,7 @@
 
 #[cfg(any(test, fuzzing))]
 mod descriptor_fuzz;
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use descriptor_fuzz::descriptors;
 
 use crate::fabric::remote::Remote;

@@ -6,11 +6,11 @@ use std::cell::Cell;
 
 use super::array::ArrayNumbers;
 use super::decode::{self, Arguments, Combiner, Contents, Envelope};
-use crate::choices::Choices;
 use crate::datatype::basic::Basic;
 use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
 use crate::mpi::handle::{Abi, Handle};
+use fompi_testkit::Choices;
 
 /// The first handle of derived types. Those below are predefined.
 const DERIVED: Handle = 1000;
@@ -447,5 +447,5 @@ pub fn datatypes(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_datatypes_are_those_of_the_model() {
-    crate::choices::replay("datatypes", datatypes);
+    fompi_testkit::replay("datatypes", datatypes);
 }

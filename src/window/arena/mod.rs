@@ -11,7 +11,7 @@ mod records;
 mod slots;
 
 pub use records::{Counter, ProcessRecord, Record};
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use slots::announcements;
 
 use super::common::Common;

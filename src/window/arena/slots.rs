@@ -10,7 +10,7 @@
 
 #[cfg(any(test, fuzzing))]
 mod slots_fuzz;
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use slots_fuzz::announcements;
 
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};

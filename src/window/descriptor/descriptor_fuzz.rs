@@ -2,7 +2,6 @@
 //! What is accessed lies inside of what the rank exposes, and of what is mapped.
 
 use super::Descriptor;
-use crate::choices::Choices;
 use crate::error::{Class, Error};
 use crate::memory::HeapPlace;
 use crate::rank_numbers::Rank;
@@ -10,6 +9,7 @@ use crate::sync::AtomicU64;
 use crate::window::address::Reach;
 use crate::window::mapped_bytes::MappedBytes;
 use crate::window::target::Target;
+use fompi_testkit::Choices;
 
 /// A number: mostly a small one, or one at a border.
 fn number(choices: &mut Choices) -> u64 {
@@ -84,5 +84,5 @@ pub fn descriptors(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_descriptors_let_nothing_outside_be_accessed() {
-    crate::choices::replay("descriptors", descriptors);
+    fompi_testkit::replay("descriptors", descriptors);
 }

@@ -3,10 +3,10 @@
 //! lie inside of its segment.
 
 use super::{RegionEntry, RegionLocation, Table, TableCopy};
-use crate::choices::Choices;
 use crate::error::{Class, Error};
 use crate::rank_numbers::Rank;
 use crate::sys::segment::Name;
+use fompi_testkit::Choices;
 
 /// Entries of a table.
 const SLOTS_MAX: usize = 12;
@@ -73,5 +73,5 @@ pub fn region_tables(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_tables_are_taken_or_refused() {
-    crate::choices::replay("region_tables", region_tables);
+    fompi_testkit::replay("region_tables", region_tables);
 }

@@ -18,7 +18,7 @@ mod registered;
 #[cfg(test)]
 mod tests;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use copies_fuzz::region_tables;
 pub use region::RegionEntry;
 

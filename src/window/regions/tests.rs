@@ -2,8 +2,8 @@
 //! are on the heap, so that no process is needed.
 
 use super::*;
-use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use core::cell::Cell;
+use fompi_simulator::thread_words::{self, Heap, HeapWords};
 
 const OWNER: u32 = 0;
 /// The owner's memory, by address: two segments that abut, then memory of its own.

@@ -6,7 +6,7 @@
 
 #[cfg(any(test, fuzzing))]
 mod claims_fuzz;
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use claims_fuzz::lock_claims;
 
 use crate::config;

@@ -9,7 +9,7 @@ mod claims;
 mod summary;
 mod text;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use claims::lock_claims;
 pub use summary::{freed, leave, print};
 

@@ -45,7 +45,7 @@ use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::util::known::Known;
 pub use nodes::Need;
 use notes::Notes;
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use notes::wide_notes;
 use parking_lot::Mutex;
 use post_lists::Areas;

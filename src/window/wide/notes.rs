@@ -20,7 +20,7 @@
 
 #[cfg(any(test, fuzzing))]
 mod notes_fuzz;
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use notes_fuzz::wide_notes;
 
 use crate::error::Result;

@@ -16,7 +16,7 @@
 
 #[cfg(any(test, fuzzing))]
 mod lists_fuzz;
-#[cfg(any(test, fuzzing))]
+#[cfg(fuzzing)]
 pub use lists_fuzz::post_lists;
 
 use super::WideWindow;

@@ -2,10 +2,10 @@
 //! memory. A slot that is taken lies inside of a chunk that is mapped.
 
 use super::{Announcement, OUT_OF_DESCRIPTORS, Slots, place};
-use crate::choices::Choices;
 use crate::number::Number;
 use crate::rank_numbers::Slot;
 use crate::sys::segment::{Name, Segment};
+use fompi_testkit::Choices;
 use std::sync::OnceLock;
 
 /// Bytes of a slot: with the first, the files below are chunks.
@@ -58,5 +58,5 @@ pub fn announcements(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_announcements_are_taken_or_refused() {
-    crate::choices::replay("announcements", announcements);
+    fompi_testkit::replay("announcements", announcements);
 }

@@ -2,7 +2,7 @@
 //! has one form, and a cycle is one.
 
 use super::{Claims, chain, cycle};
-use crate::choices::Choices;
+use fompi_testkit::Choices;
 
 /// Notes of other processes.
 const NOTES_MAX: usize = 12;
@@ -53,5 +53,5 @@ pub fn lock_claims(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_notes_are_read_or_not() {
-    crate::choices::replay("lock_claims", lock_claims);
+    fompi_testkit::replay("lock_claims", lock_claims);
 }

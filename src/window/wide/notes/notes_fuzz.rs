@@ -2,11 +2,11 @@
 //! have damaged them. A search ends, and a note that is found lies inside of its level.
 
 use super::{Entry, FIRST, LEVELS, Notes, Root};
-use crate::choices::Choices;
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
 use crate::rank_numbers::Rank;
 use crate::sync::Ordering;
+use fompi_testkit::Choices;
 
 /// A note, of the size of a descriptor.
 type Value = [u64; 8];
@@ -95,5 +95,5 @@ pub fn wide_notes(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_notes_are_found_or_not() {
-    crate::choices::replay("wide_notes", wide_notes);
+    fompi_testkit::replay("wide_notes", wide_notes);
 }

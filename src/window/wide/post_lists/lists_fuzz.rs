@@ -2,8 +2,8 @@
 //! has stored.
 
 use super::{AREAS, LongList, WORDS, area_length};
-use crate::choices::Choices;
 use crate::error::Class;
+use fompi_testkit::Choices;
 
 /// The target `post_lists`: the words of a list.
 pub fn post_lists(data: &[u8]) {
@@ -29,5 +29,5 @@ pub fn post_lists(data: &[u8]) {
 #[cfg(test)]
 #[test]
 fn the_kept_lists_are_read_or_refused() {
-    crate::choices::replay("post_lists", post_lists);
+    fompi_testkit::replay("post_lists", post_lists);
 }

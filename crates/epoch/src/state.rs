@@ -1,0 +1,431 @@
+//! The epochs that one process is in on one window, and so the calls that are legal now (MPI-4.1
+//! §12.5). A pure state machine: it transfers nothing and waits for no other rank. Calls on one
+//! target come with the word in the record of that target ([`TargetAccess`]).
+//!
+//! | access    | meaning                                             | ends with            |
+//! |-----------|-----------------------------------------------------|----------------------|
+//! | None      | no access epoch                                     |                      |
+//! | FenceIdle | after a fence; no operation yet, so it is no epoch yet | any opening call  |
+//! | Fence     | an operation followed a fence, and succeeded        | fence                |
+//! | Start     | between start and complete; targets are in `started` | complete            |
+//! | Lock      | at least one target is locked                       | the last unlock      |
+//! | LockAll   | between lock_all and unlock_all                     | unlock_all           |
+//!
+//! Exposure (post to wait) is independent of it.
+
+use super::access::{Access, TargetAccess, WindowAccess};
+use super::lock::{Held, Intent, Spare};
+use crate::error::{Error, Result};
+use crate::rank_numbers::Rank;
+use core::mem::take;
+use fompi_base::util::serial::Serial;
+
+mod intents;
+#[cfg(test)]
+mod tests;
+
+pub use super::access::Hold;
+use intents::Intents;
+
+/// The state that calls which open and close epochs change.
+struct Book {
+    /// number of targets that are locked
+    locked: u32,
+    /// the targets of the epoch of MPI_Win_start; the next one uses its memory again
+    started: Vec<Rank>,
+    /// number of origins of the exposure epoch, if there is one
+    exposure: Option<u32>,
+    /// lock_all took no lock (MPI_MODE_NOCHECK)
+    unchecked: bool,
+    intents: Intents,
+}
+
+/// The epochs of one process on one window.
+#[repr(C)]
+pub struct Epochs {
+    /// the access epoch, which calls read without the book
+    pub access: WindowAccess,
+    book: Serial<Book>,
+}
+
+/// A request in an epoch of a fence or a start.
+pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");
+const NO_EPOCH: &str = "no access epoch is open";
+const NOT_LOCKED: &str = "target is not locked";
+const OTHER_EPOCH: &str = "another access epoch is open";
+
+impl Epochs {
+    /// Starts without an epoch. `threads`: whether several threads may call.
+    pub fn new(threads: bool) -> Epochs {
+        let book = Book {
+            locked: 0,
+            started: Vec::new(),
+            exposure: None,
+            unchecked: false,
+            intents: Intents::NONE,
+        };
+        Epochs { access: WindowAccess::none(), book: Serial::new(threads, book) }
+    }
+
+    /// Offers the intent of every `locks`-th exclusive lock with one of its own to stand.
+    pub fn offering_after(self, locks: u32) -> Epochs {
+        self.book.with(|book| book.intents.offer_after(locks));
+        self
+    }
+
+    /// Records that several threads may call from now on.
+    pub fn several_threads(&self) {
+        self.book.several_threads();
+    }
+
+    /// Records that one thread at a time calls again.
+    pub fn one_thread(&self) {
+        self.book.one_thread();
+    }
+
+    /// Whether an operation on a target is legal now. As in all calls of this kind, the word of the
+    /// target is asked for only if the epoch depends on it.
+    #[inline]
+    pub fn may_access<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> Result<()> {
+        if self.access.opens(target) { Ok(()) } else { self.may_begin() }
+    }
+
+    /// Whether an operation on a target that is not open is legal: it may be the first one after a
+    /// fence. Then the epoch begins only if the operation succeeds ([`Epochs::accessed`]).
+    #[cold]
+    fn may_begin(&self) -> Result<()> {
+        self.book.with(|_| match self.access.get() {
+            Access::FenceIdle | Access::Fence | Access::LockAll => Ok(()),
+            Access::None => Err(Error::Epoch(NO_EPOCH)),
+            Access::Start => Err(Error::Epoch("target is not in the group of MPI_Win_start")),
+            Access::Lock => Err(Error::Epoch(NOT_LOCKED)),
+        })
+    }
+
+    /// Records that an operation was carried out. The first one after a fence begins its epoch.
+    #[inline]
+    pub fn accessed(&self) {
+        if self.access.is(Access::FenceIdle) {
+            self.begin_fence_epoch();
+        }
+    }
+
+    #[cold]
+    fn begin_fence_epoch(&self) {
+        self.book.with(|_| {
+            if self.access.is(Access::FenceIdle) {
+                self.access.set(Access::Fence);
+            }
+        });
+    }
+
+    /// Whether an operation with a request on a target is legal: such operations are for passive
+    /// target epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
+    /// request is [`REQUEST`].
+    #[inline]
+    pub fn may_request<'a>(&self, target: impl Fn() -> &'a TargetAccess) -> Result<()> {
+        if self.access.locks(&target) {
+            return Ok(());
+        }
+        self.may_access(&target)?;
+        Err(REQUEST)
+    }
+
+    /// Whether this process alone holds a target, and has no threads that may access it at the same
+    /// time: no other thread accesses it by RMA now.
+    #[inline(always)]
+    pub fn is_exclusive<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
+        self.access.is(Access::Lock) && target().is(Hold::Exclusive) && !self.book.has_threads()
+    }
+
+    /// Whether a fence is legal now.
+    #[inline]
+    pub fn may_fence(&self) -> Result<()> {
+        self.book.with(|book| match self.access.get() {
+            _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            Access::None | Access::FenceIdle | Access::Fence => Ok(()),
+            _ => Err(Error::Epoch(OTHER_EPOCH)),
+        })
+    }
+
+    /// Records that a fence has ended; `succeeds`: an epoch may follow.
+    #[inline]
+    pub fn fenced(&self, succeeds: bool) {
+        let access = if succeeds { Access::FenceIdle } else { Access::None };
+        self.book.with(|_| self.access.set(access));
+    }
+
+    /// Opens an access epoch to `group` (MPI_Win_start). `word`: the word of a target.
+    pub fn start<'a>(&self, group: &[Rank], word: impl Fn(Rank) -> &'a TargetAccess) -> Result<()> {
+        self.book.with(|book| {
+            self.may_begin_epoch()?;
+            self.access.set(Access::Start);
+            book.started.clear();
+            book.started.extend_from_slice(group);
+            group.iter().for_each(|rank| word(*rank).open(Hold::Started));
+            Ok(())
+        })
+    }
+
+    /// Returns the targets of the open start epoch. For a report.
+    pub fn started(&self) -> Vec<Rank> {
+        let is_open = self.access.is(Access::Start);
+        if is_open { self.book.with(|book| book.started.clone()) } else { Vec::new() }
+    }
+
+    /// Takes the targets of the open start epoch, which [`Epochs::completed`] closes.
+    #[inline]
+    pub fn take_started(&self) -> Result<Vec<Rank>> {
+        match self.access.is(Access::Start) {
+            true => Ok(self.book.with(|book| take(&mut book.started))),
+            false => Err(Error::Epoch("no MPI_Win_start before it")),
+        }
+    }
+
+    /// Records that the epoch to these targets could not be closed.
+    pub fn not_completed(&self, targets: Vec<Rank>) {
+        self.book.with(|book| book.started = targets);
+    }
+
+    /// Closes the start epoch to these targets. `word`: the word of a target.
+    #[inline]
+    pub fn completed<'a>(&self, targets: Vec<Rank>, word: impl Fn(Rank) -> &'a TargetAccess) {
+        self.book.with(|book| {
+            targets.iter().for_each(|rank| word(*rank).close());
+            book.started = targets;
+            self.access.set(Access::None);
+        });
+    }
+
+    /// Opens an exposure epoch to `origins` processes (MPI_Win_post).
+    #[inline]
+    pub fn post(&self, origins: u32) -> Result<()> {
+        self.book.with(|book| {
+            if book.exposure.is_some() {
+                return Err(Error::Epoch("an exposure epoch is open already"));
+            }
+            if self.access.is(Access::Fence) {
+                return Err(Error::Epoch("a fence epoch is open"));
+            }
+            book.exposure = Some(origins);
+            Ok(())
+        })
+    }
+
+    /// Returns the number of origins of the open exposure epoch.
+    #[inline]
+    pub fn posted(&self) -> Result<u32> {
+        let exposure = self.book.with(|book| book.exposure);
+        exposure.ok_or(Error::Epoch("no MPI_Win_post before it"))
+    }
+
+    /// Closes the exposure epoch.
+    #[inline]
+    pub fn waited(&self) {
+        self.book.with(|book| book.exposure = None);
+    }
+
+    /// Records that a target is going to be locked. Returns what this process holds already.
+    /// Threads may lock and unlock while another one waits: then no thread may count on the intent
+    /// of another.
+    #[inline]
+    pub fn lock(&self, target: &TargetAccess, hold: Hold) -> Result<Held> {
+        self.book.with(|book| {
+            if !self.access.may_lock() {
+                return Err(Error::Epoch(OTHER_EPOCH));
+            }
+            if !target.is_closed() {
+                return Err(Error::Epoch("target is locked already"));
+            }
+            let held = match book.locked {
+                0 => Held::Nothing,
+                _ if book.intents.are_owned() && !self.book.has_threads() => Held::Exclusive,
+                _ => Held::Shared,
+            };
+            if hold == Hold::Exclusive && held == Held::Exclusive {
+                book.intents.borrow();
+            }
+            self.begin_lock(book, target, hold);
+            Ok(held)
+        })
+    }
+
+    /// Records that a target is in the epoch.
+    #[inline(always)]
+    fn begin_lock(&self, book: &mut Book, target: &TargetAccess, hold: Hold) {
+        book.locked += 1;
+        self.access.set(Access::Lock);
+        target.open(hold);
+    }
+
+    /// Records that a target is not in the epoch any more, and ends it if no target is locked.
+    #[inline(always)]
+    fn end_lock(&self, book: &mut Book, target: &TargetAccess) {
+        target.close();
+        book.locked -= 1;
+        if book.locked == 0 {
+            self.access.set(Access::None);
+        }
+    }
+
+    /// Records that an exclusive lock is held, which [`Epochs::lock`] has begun.
+    pub fn locked(&self, intent: Intent) {
+        self.book.with(|book| book.intents.add(intent));
+    }
+
+    /// Records that a target could not be locked, for which [`Epochs::lock`] has returned `held`.
+    pub fn not_locked(&self, target: &TargetAccess, held: Held) {
+        self.book.with(|book| {
+            if target.is(Hold::Exclusive) && held == Held::Exclusive {
+                book.intents.give_back();
+            }
+            self.end_lock(book, target);
+        });
+    }
+
+    /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads. `take` tries to get
+    /// the lock without waiting, and returns how it is held. Returns whether it is.
+    #[inline(always)]
+    pub fn lock_quick(
+        &self,
+        target: &TargetAccess,
+        take: impl FnOnce() -> Option<(Hold, Intent)>,
+    ) -> bool {
+        let taken = self.book.with_alone(|book| {
+            if !(self.access.may_lock() && target.is_closed()) {
+                return None;
+            }
+            let (hold, intent) = take()?;
+            book.intents.add(intent);
+            self.begin_lock(book, target, hold);
+            Some(())
+        });
+        taken.is_some()
+    }
+
+    /// [`Epochs::unlock`] in a process without threads. Returns `None`, and records nothing, if no
+    /// lock was taken for the target.
+    #[inline(always)]
+    pub fn unlock_quick(&self, target: &TargetAccess) -> Option<(Hold, Spare)> {
+        self.book.with_alone(|book| {
+            // Each arm has an end of its own, so that the caller need not ask again.
+            match target.lock_taken()? {
+                Hold::Exclusive => {
+                    let spare = book.intents.end_lock();
+                    self.end_lock(book, target);
+                    Some((Hold::Exclusive, spare))
+                }
+                hold => {
+                    self.end_lock(book, target);
+                    Some((hold, Spare::Nothing))
+                }
+            }
+        })
+    }
+
+    /// Records that a target is not locked any more. Returns how it was held, and what becomes of
+    /// an intent. Whether threads may call can change while locks are held, so each lock is counted
+    /// as it was taken.
+    #[inline]
+    pub fn unlock(&self, target: &TargetAccess) -> Result<(Hold, Spare)> {
+        self.book.with(|book| {
+            let known = if self.access.is(Access::Lock) { target.hold() } else { None };
+            // Another thread may be about to lock it.
+            let held = known.filter(|hold| *hold != Hold::Exclusive || !book.intents.has_no_lock());
+            let Some(hold) = held else { return Err(Error::Epoch(NOT_LOCKED)) };
+            let spare = match hold {
+                Hold::Exclusive => book.intents.end_lock(),
+                _ => Spare::Nothing,
+            };
+            self.end_lock(book, target);
+            Ok((hold, spare))
+        })
+    }
+
+    /// Records that all targets are going to be locked; `checked`: a lock is taken for it.
+    #[inline]
+    pub fn lock_all(&self, checked: bool) -> Result<()> {
+        self.book.with(|book| {
+            self.may_begin_epoch()?;
+            book.unchecked = !checked;
+            self.access.set(Access::LockAll);
+            Ok(())
+        })
+    }
+
+    /// [`Epochs::lock_all`] for a process without threads. `take` tries to get the lock without
+    /// waiting, and returns whether it did; so does this.
+    #[inline(always)]
+    pub fn lock_all_first(&self, take: impl FnOnce() -> bool) -> bool {
+        let taken = self.book.with_alone(|book| {
+            (self.access.is_idle() && take()).then(|| {
+                book.unchecked = false;
+                self.access.set(Access::LockAll);
+            })
+        });
+        taken.is_some()
+    }
+
+    /// [`Epochs::unlock_all`] for a process without threads. Returns false, and records nothing, if
+    /// lock_all has taken no lock.
+    #[inline(always)]
+    pub fn unlock_all_alone(&self) -> bool {
+        let noted = self.book.with_alone(|book| {
+            let is_taken = self.access.is(Access::LockAll) && !book.unchecked;
+            is_taken.then(|| self.access.set(Access::None))
+        });
+        noted.is_some()
+    }
+
+    /// Records that the lock_all epoch is over. Returns whether it had taken a lock.
+    #[inline]
+    pub fn unlock_all(&self) -> Result<bool> {
+        self.book.with(|book| {
+            if !self.access.is(Access::LockAll) {
+                return Err(Error::Epoch("no MPI_Win_lock_all before it"));
+            }
+            self.access.set(Access::None);
+            Ok(!book.unchecked)
+        })
+    }
+
+    /// Whether a flush of a target is legal: it is in a passive target epoch.
+    #[inline]
+    pub fn may_flush<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> Result<()> {
+        if self.access.locks(target) { Ok(()) } else { Err(Error::Epoch(NOT_LOCKED)) }
+    }
+
+    /// Whether a flush of all targets, or a sync in the middle of a passive epoch, is legal.
+    pub fn may_flush_all(&self) -> Result<()> {
+        match self.access.is_any_passive() {
+            true => Ok(()),
+            false => Err(Error::Epoch("no target is locked")),
+        }
+    }
+
+    /// Whether this process has called MPI_Win_lock_all, and holds its lock or waits for it. For a
+    /// report.
+    pub fn locks_all(&self) -> bool {
+        self.book.with(|book| self.access.is(Access::LockAll) && !book.unchecked)
+    }
+
+    /// Whether several threads may call.
+    pub fn has_threads(&self) -> bool {
+        self.book.has_threads()
+    }
+
+    /// Whether the window may be freed: nothing is locked, started or posted.
+    pub fn may_free(&self) -> Result<()> {
+        self.book.with(|book| match self.access.get() {
+            _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            Access::None | Access::FenceIdle | Access::Fence => Ok(()),
+            _ => Err(Error::Epoch("an access epoch is open")),
+        })
+    }
+
+    /// Whether a new access epoch may begin: no other one is open.
+    #[inline]
+    fn may_begin_epoch(&self) -> Result<()> {
+        if self.access.is_idle() { Ok(()) } else { Err(Error::Epoch(OTHER_EPOCH)) }
+    }
+}

@@ -1,0 +1,209 @@
+//! Fences on the simulator, and proof that these tests notice steps that a fence leaves out.
+
+use crate::fabric::layout;
+use crate::fabric::{WordAt, WordId, Words};
+use crate::fence::{BarrierKind, absent, barrier, fence, fence_over_nodes};
+use crate::rank_numbers::Rank;
+use fompi_simulator::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
+use std::cell::Cell;
+
+/// The barriers of the ranks of a node: trees of many levels, and of one.
+const KINDS: [BarrierKind; 4] = [
+    BarrierKind::Rounds,
+    BarrierKind::Tree { fan_in: 2 },
+    BarrierKind::Tree { fan_in: 3 },
+    BarrierKind::Tree { fan_in: 16 },
+];
+
+/// Returns the words that a barrier posts to: without these posts it does not work.
+fn posted(kind: BarrierKind) -> WordId {
+    if kind == BarrierKind::Rounds { layout::fence(0) } else { layout::RELEASED }
+}
+
+/// In each epoch every rank puts into every rank, and all see it after the fence.
+fn puts_between_fences(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let words = sim.weak(fault);
+        let ranks = || (0..sim.size()).map(Rank);
+        for epoch in 1..=5 {
+            // Two sets of cells in turn: a rank that is a fence ahead puts into those that this
+            // rank does not load.
+            let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
+            ranks().for_each(|target| sim.put(target, cell(sim.rank()), epoch));
+            fence(&words, kind, epoch, true).unwrap();
+            assert!(ranks().all(|origin| sim.load(cell(origin)) == epoch), "not there");
+        }
+    }
+}
+
+#[test]
+fn a_fence_shows_what_was_put_before_it() {
+    for (ranks, kind) in [1, 2, 3, 5, 8].into_iter().flat_map(|ranks| KINDS.map(|k| (ranks, k))) {
+        every(ranks, || puts_between_fences(kind, Fault::Nothing), |_| {});
+    }
+}
+
+#[test]
+fn what_a_fence_forgets_is_noticed() {
+    for kind in KINDS {
+        for fault in [
+            Fault::Flush,              // the puts come after the fence
+            Fault::Post(posted(kind)), // no rank is notified
+            Fault::Wait,               // no rank waits
+        ] {
+            assert!(is_caught(5, || puts_between_fences(kind, fault)), "{kind:?}, {fault:?}");
+        }
+    }
+}
+
+/// Barriers with nothing in between.
+fn barriers(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
+    let come = Cell::new(0);
+    move |sim| {
+        let words = sim.weak(fault);
+        for number in 1..=4 {
+            come.set(come.get() + 1);
+            barrier(&words, kind, number).unwrap();
+            assert!(come.get() >= number as u32 * sim.size(), "left before all had come");
+        }
+    }
+}
+
+#[test]
+fn no_rank_leaves_a_barrier_before_all_have_entered() {
+    for (ranks, kind) in [1, 2, 3, 4, 7, 9].into_iter().flat_map(|ranks| KINDS.map(|k| (ranks, k)))
+    {
+        every(ranks, || barriers(kind, Fault::Nothing), |_| {});
+    }
+}
+
+/// Rank 0 has entered a barrier, and then the other ranks, one after the other.
+fn late_ranks(sim: &Sim) {
+    let words = sim.near(Fault::Nothing);
+    if sim.index() != Rank(0) {
+        return;
+    }
+    assert_eq!(absent(&words, 1), []);
+    let mut late: Vec<Rank> = Rank::all(words.size()).skip(1).collect();
+    for rank in Rank::all(words.size()) {
+        let above = Rank((rank.0 + 1) % words.size());
+        words.post(WordAt { rank: above, word: layout::fence(0) }, 1).unwrap();
+        late.retain(|other| *other != rank);
+        assert_eq!(absent(&words, 1), late);
+    }
+}
+
+#[test]
+fn ranks_that_have_not_entered_a_barrier_are_seen() {
+    for ranks in [2, 3, 7] {
+        let shape = SimShape { per_node: ranks, ..SimShape::from(ranks) };
+        every(shape, || late_ranks, |_| {});
+    }
+}
+
+/// Ranks enter a tree one after the other; each sees which ones have not.
+fn late_ranks_of_a_tree() -> impl Fn(&Sim) + 'static {
+    let entered = Cell::new(0);
+    move |sim| {
+        let (words, me) = (sim.near(Fault::Wait), sim.index());
+        while entered.get() != me.0 {
+            sim.step();
+        }
+        barrier(&words, BarrierKind::Tree { fan_in: 2 }, 1).unwrap();
+        let late: Vec<Rank> = Rank::all(words.size()).skip(me.0 as usize + 1).collect();
+        assert_eq!(absent(&words, 1), late);
+        entered.set(me.0 + 1);
+    }
+}
+
+#[test]
+fn ranks_that_have_not_entered_a_tree_are_seen() {
+    for ranks in [2, 3, 7] {
+        let shape = SimShape { per_node: ranks, ..SimShape::from(ranks) };
+        every(shape, late_ranks_of_a_tree, |_| {});
+    }
+}
+
+#[test]
+fn what_a_barrier_forgets_is_noticed() {
+    for kind in KINDS {
+        for fault in [
+            Fault::Post(posted(kind)), // no rank is notified
+            Fault::EveryOtherPost(posted(kind)),
+            Fault::Wait, // no rank waits
+        ] {
+            assert!(is_caught(2, || barriers(kind, fault)), "{kind:?}, {fault:?}");
+        }
+    }
+}
+
+/// Ranks of nodes that put into all others, nodes too, between fences.
+fn puts_between_fences_over_nodes(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let (near, far, leads) = (sim.near(fault), sim.far(fault), sim.leads(fault));
+        let ranks = || (0..sim.shape().ranks).map(Rank);
+        for epoch in 1..=4 {
+            let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
+            ranks().for_each(|target| sim.put(target, cell(sim.index()), epoch));
+            fence_over_nodes((&near, &far, leads.as_ref()), kind, epoch, true).unwrap();
+            assert!(ranks().all(|origin| sim.load(cell(origin)) == epoch), "not there");
+        }
+    }
+}
+
+#[test]
+fn a_fence_over_nodes_shows_what_was_put_before_it() {
+    for (ranks, per_node) in [(1, 1), (2, 2), (3, 1), (4, 2), (7, 3), (8, 2), (8, 4), (8, 5)] {
+        let shape = SimShape { per_node, ..SimShape::from(ranks) };
+        for kind in [KINDS[0], KINDS[1]] {
+            every(shape, || puts_between_fences_over_nodes(kind, Fault::Nothing), |_| {});
+        }
+    }
+}
+
+#[test]
+fn what_a_fence_over_nodes_forgets_is_noticed() {
+    let shape = SimShape { per_node: 2, ..SimShape::from(6) };
+    for kind in KINDS {
+        for fault in [
+            Fault::Flush,              // the puts come after the fence
+            Fault::Post(posted(kind)), // no rank is notified
+            Fault::Wait,               // no rank waits
+        ] {
+            let caught = is_caught(shape, || puts_between_fences_over_nodes(kind, fault));
+            assert!(caught, "{kind:?}, {fault:?}");
+        }
+    }
+}
+
+fn rounds(size: u32) -> u32 {
+    size.next_power_of_two().ilog2()
+}
+
+/// Each fence costs each rank two barriers of its node, and a leader one of the leaders.
+fn costs_over_nodes(sim: &Sim) {
+    let (near, far) = (sim.near(Fault::Nothing), sim.far(Fault::Nothing));
+    let leads = sim.leads(Fault::Nothing);
+    for number in 1..=3 {
+        let precede = number != 2;
+        fence_over_nodes((&near, &far, leads.as_ref()), KINDS[0], number, precede).unwrap();
+    }
+    let of_node = 3 * 2 * rounds(near.size());
+    assert_eq!(near.counts(), SimCounts { post: of_node, flush_all: 2, ..SimCounts::default() });
+    assert_eq!(far.counts(), SimCounts { flush_all: 2, ..SimCounts::default() });
+    if let Some(leads) = leads {
+        let posts = 3 * rounds(sim.shape().ranks.div_ceil(sim.shape().per_node));
+        assert_eq!(leads.counts(), SimCounts { post: posts, ..SimCounts::default() });
+    }
+}
+
+#[test]
+fn a_fence_over_nodes_costs_a_post_per_round_of_the_leaders() {
+    let nodes = [1, 2, 3, 4, 5, 8, 9, 16, 31, 32, 64, 100, 128, 256, 512, 1000, 1024];
+    for (nodes, per_node) in nodes.into_iter().flat_map(|n| [(n, 1), (n, 3), (n, 8)]) {
+        let shape = SimShape { per_node, ..SimShape::from(nodes * per_node) };
+        if shape.ranks <= 1024 {
+            assert_eq!(run(shape, Profile::Reordered, 1, costs_over_nodes).err(), None);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The second contract of a transport: bytes and words in the memory of one other process. Every
+//! such transport implements [`Bytes`]; a transport between nodes also implements [`Network`];
+//! [`Transport`] connects processes. `window` and `transfer` access unmapped memory through these
+//! traits alone; `crates/simulator/src/conformance` tests the laws on each transport.
+//!
+//! The laws, numbered after those of [`Words`](super::Words):
+//!
+//! 10. The origin's bytes of a put or get are in use until `flush_local` or `flush`: nothing else
+//!     changes those of a put, and nothing else reads those of a get.
+//! 11. After `flush`, everything sent to the process is done there, for readers on every transport.
+//! 12. Transfers between two calls of `order` or `flush` take effect in any order and in any parts.
+//! 13. Requests after `order` take effect after the requests before it, gets included. Requests
+//!     after `order_puts` take effect after the puts before it, and the gets and reads after
+//!     `order_reads` after the gets and reads before it. [`device_order`](super::device_order)
+//!     lists the requirements on a device.
+//! 14. Zero bytes are no transfer, whatever the addresses are.
+//! 15. The runs of one transfer are as many puts or gets. A get may also read bytes that lie
+//!     between two of its runs at the target; a put changes none of them.
+//! 16. An error means that the transfer may be done in part, inside of the given bytes. It is the
+//!     answer of the call, or of a later `flush` or `flush_local`.
+//! 17. A word is changed atomically with respect to all other changes through [`Network`] of all
+//!     processes, its owner included.
+//! 18. The answer of a change or read that was sent after `order` proves that everything sent
+//!     before that order is done, as after `flush` (law 6).
+//! 19. A change without an answer has taken effect after the next `flush` (law 2).
+//! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
+//!     is read into it has arrived after `arrived`.
+//!
+//! Some transports carry out accumulates at the target ([`AtTarget`]): TCP does, verbs does not.
+//! `transfer` calls [`Network::at_target`] in one place to find out.
+//!
+//! 21. Each element is changed as its [`Protection`] says: by one atomic operation of the target's
+//!     processor, atomic with those of all other processes; or as the holder of the target's
+//!     accumulate lock changes it; or by any instructions.
+//! 22. Accumulates to one process through [`AtTarget`] take effect in the order of the calls, also
+//!     with respect to earlier and later changes, reads and transfers.
+//! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`: nothing
+//!     else uses them meanwhile. Operands of a run of up to [`OPERANDS_COPIED_MAX`] bytes, and the
+//!     values of a compare-and-swap, may be changed at once.
+//! 24. A call of [`AtTarget::accumulate_under`] is carried out as a whole, with both changes of the
+//!     lock word, or not at all.
+
+#[cfg(not(loom))]
+use super::reduction::{Protection, Reduction};
+use super::{Fetch, Way};
+use crate::error::Result;
+use core::ops::Range;
+use std::sync::Arc;
+
+/// Memory of another process, as its transport addresses it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// virtual address in the other process
+    pub at: u64,
+    /// the key by which the other process has exposed it, 32 bits; 0 on transports without keys
+    pub key: u64,
+}
+
+impl Remote {
+    /// Returns the memory `by` bytes further on.
+    #[inline]
+    pub fn offset(self, by: i64) -> Remote {
+        Remote { at: self.at.wrapping_add_signed(by), ..self }
+    }
+}
+
+/// Bytes in the memory of one other process.
+pub trait Bytes {
+    /// A transfer of many runs.
+    type Runs<'a>: Runs
+    where
+        Self: 'a;
+
+    /// Copies `bytes` bytes from `from` to the process.
+    ///
+    /// # Safety
+    /// The bytes at `from` can be read, and stay so while they are in use (law 10). The bytes at
+    /// `to` may be written: the caller has checked them.
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()>;
+
+    /// Copies `bytes` bytes from the process to `to`.
+    ///
+    /// # Safety
+    /// The bytes at `to` can be written, and nothing else uses them until they have arrived (law
+    /// 10).
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()>;
+
+    /// Returns an empty transfer of many runs with the memory that has the key of `within`.
+    fn runs(&self, within: Remote, way: Way) -> Self::Runs<'_>;
+
+    /// Orders later requests after earlier ones (law 13).
+    fn order(&self);
+
+    /// Orders later requests after earlier puts (law 13).
+    fn order_puts(&self) {
+        self.order();
+    }
+
+    /// Orders later gets and reads after earlier ones (law 13).
+    fn order_reads(&self) {
+        self.order();
+    }
+
+    /// Waits until everything that was sent is done at the process (law 11).
+    fn flush(&self) -> Result<()>;
+
+    /// Waits until the bytes of the origin are not in use any more (law 10).
+    fn flush_local(&self) -> Result<()> {
+        self.flush()
+    }
+}
+
+/// A transfer of many runs, all in one direction.
+pub trait Runs {
+    /// Adds a run of `bytes` bytes between `here` and the address `there` of the process.
+    ///
+    /// # Safety
+    /// As for [`Bytes::put`] or [`Bytes::get`], until a flush after `finish`.
+    unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64);
+
+    /// Sends the remaining runs. Returns the first error.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn finish(self) -> Result<()>;
+}
+
+/// The operations of a transport between nodes in addition to those on bytes: atomic changes of
+/// words (64 bits at a multiple of 8 bytes), and leases of memory of this process that it reads and
+/// writes without preparation.
+pub trait Network: Bytes {
+    /// An answer that will arrive. It must not be forgotten.
+    type Ticket;
+    /// Memory of this process that is leased.
+    type Lease<'a>: Lease
+    where
+        Self: 'a;
+    /// The way to have accumulates carried out at the target.
+    #[cfg(not(loom))]
+    type AtTarget: AtTarget;
+    /// Largest number of words for one [`Network::fetch_all`].
+    const WORDS_MAX: usize;
+
+    /// Whether everything that was sent is known to be done, as after a flush. A transport that
+    /// does not know returns false.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
+    /// Returns the way to have accumulates carried out at the target, if this transport has one.
+    #[cfg(not(loom))]
+    fn at_target(&self) -> Option<&Self::AtTarget>;
+
+    /// Begins to change a word; [`Network::finish`] returns its earlier value.
+    fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket>;
+
+    /// Begins to read a word.
+    fn begin_read(&self, at: Remote) -> Result<Self::Ticket>;
+
+    /// Sends the gathered requests of the process, without waiting for answers. A wait for an
+    /// answer does so too, but only for its own process.
+    fn send_gathered(&self) {}
+
+    /// Waits for an answer, and returns it.
+    fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
+
+    /// Adds to a word without an answer (law 19).
+    fn post(&self, at: Remote, add: u64) -> Result<()>;
+
+    /// Adds to a word without an answer (law 19), and wakes the threads that sleep on the doorbell
+    /// in another word of the same memory, on transports that can wake them.
+    fn post_and_ring(&self, at: Remote, add: u64, _doorbell: Remote) -> Result<()> {
+        self.post(at, add)
+    }
+
+    /// Does the same where the owner of the word waits for the sum: a flush need not wait for it.
+    fn post_awaited(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        self.post_and_ring(at, add, doorbell)
+    }
+
+    /// Returns a lease if one is free.
+    fn try_lease(&self) -> Option<Self::Lease<'_>> {
+        Some(self.lease())
+    }
+
+    /// Returns a lease, and waits until one is free. The caller holds no lease, and nothing that
+    /// the holder of a lease waits for.
+    fn lease(&self) -> Self::Lease<'_>;
+
+    /// Changes `before.len()` words, at most [`Network::WORDS_MAX`], in any order, and waits for
+    /// what they held before. `which` returns the address and the operation of the n-th.
+    fn fetch_all(
+        &self,
+        which: impl Fn(usize) -> (Remote, Fetch),
+        before: &mut [u64],
+    ) -> Result<()> {
+        for (index, before) in before.iter_mut().enumerate() {
+            let (at, op) = which(index);
+            *before = self.fetch(at, op)?;
+        }
+        Ok(())
+    }
+
+    /// Adds to `count` words, in any order, without answers.
+    fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
+        (0..count).map(which).try_for_each(|(at, add)| self.post(at, add))
+    }
+
+    /// Changes a word, waits, and returns its earlier value.
+    fn fetch(&self, at: Remote, op: Fetch) -> Result<u64> {
+        self.finish(self.begin(at, op)?)
+    }
+
+    /// Reads a word, and waits for its value.
+    fn read(&self, at: Remote) -> Result<u64> {
+        self.finish(self.begin_read(at)?)
+    }
+
+    /// Changes a word and reads another one after it, with one wait. Returns what the first one
+    /// held before, and the value of the second.
+    fn fetch_and_read(&self, at: Remote, op: Fetch, other: Remote) -> Result<(u64, u64)> {
+        let changed = self.begin(at, op)?;
+        self.order();
+        let read = self.read(other);
+        // The answer is here by now, or will never be.
+        let before = self.finish(changed);
+        Ok((before?, read?))
+    }
+}
+
+/// Bytes of the operands of one run that are copied by the call.
+pub const OPERANDS_COPIED_MAX: u64 = 8 << 10;
+
+/// Elements that are contiguous at the target and in this process.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug)]
+pub struct Elements {
+    /// address at the target
+    pub there: u64,
+    /// their bytes; not 0
+    pub bytes: u64,
+    /// the operands; not used without operands
+    pub operands: *const u8,
+    /// where the old elements go, if they are wanted
+    pub result: Option<*mut u8>,
+}
+
+/// An accumulate on elements of one type.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug)]
+pub struct AccumulateAt<'a> {
+    /// the operation and the type
+    pub what: Reduction,
+    /// the protection of the elements
+    pub protection: Protection,
+    /// memory of the target with the key of all elements
+    pub within: Remote,
+    /// the elements; all with a result, or all without one
+    pub runs: &'a [Elements],
+}
+
+/// A lock word of the target, with the change that takes the lock if it is free, and the one that
+/// releases it.
+#[derive(Clone, Copy, Debug)]
+pub struct LockAt {
+    /// the word
+    pub at: Remote,
+    /// what the word holds while the lock is free, and what it holds once it is taken
+    pub take: (u64, u64),
+    /// what the release adds
+    pub release: u64,
+}
+
+/// Accumulates that the target carries out, without a call of its ranks.
+#[cfg(not(loom))]
+pub trait AtTarget {
+    /// Sends an accumulate (laws 21 to 23).
+    ///
+    /// # Safety
+    /// The elements are in memory that may be changed under this protection, at addresses that fit
+    /// to it ([`Reduction::fits`]). Operands can be read and results written while they are in use.
+    unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()>;
+
+    /// Sends an accumulate on one element without padding, by one atomic operation, without a
+    /// result. Most accumulates are of this kind. The operand is copied.
+    ///
+    /// # Safety
+    /// The element is in memory that may be changed, at an address that fits to
+    /// [`Protection::Atomic`]. There is an operand, which can be read now.
+    unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()>;
+
+    /// Takes a lock if it is free, sends an accumulate, releases the lock, and waits (law 24).
+    /// Returns what the lock word held before it was taken, and what it held before the release. If
+    /// the lock was not free, nothing was changed, and the second value has no meaning.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`].
+    unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)>;
+
+    /// Sends a compare-and-swap of a word, whose address and width of 1, 2, 4 or 8 bytes are given.
+    /// `values`: what it must hold, and what it gets then. What it held before goes to `result`, as
+    /// many bytes (law 23).
+    ///
+    /// # Safety
+    /// The word may be changed by [`Protection::Atomic`]. The result can be written while it is in
+    /// use.
+    unsafe fn compare_and_swap(
+        &self,
+        word: (Remote, u8),
+        values: (u64, u64),
+        result: *mut u8,
+    ) -> Result<()>;
+}
+
+/// Leased memory of this process: [`LEASE_BYTES`] bytes, through which memory of one other process
+/// is read, changed and written back without a copy.
+pub trait Lease {
+    /// Address of the memory, a multiple of 4096.
+    fn at(&self) -> *mut u8;
+
+    /// Begins to read a part of the memory from the process; `zero` is what corresponds there to
+    /// the start of the lease.
+    fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()>;
+
+    /// Waits for what was read.
+    fn arrived(&mut self) -> Result<()>;
+
+    /// Writes parts of the memory to the process, and ends the lease.
+    fn write(self, zero: Remote, parts: &[Range<usize>]) -> Result<()>;
+}
+
+/// Bytes of a lease.
+pub const LEASE_BYTES: usize = 8 << 10;
+
+/// A way to expose memory of this process and to connect to other processes.
+pub trait Transport {
+    /// Another process, as this one reaches it.
+    type Peer: Network;
+    /// Memory of this process that others may access until this is dropped.
+    type Exposed: Addressed;
+    /// The address by which another process reaches this one: plain data.
+    type Address: Clone;
+
+    /// Lets other processes read, write and atomically change memory of this process, until the
+    /// returned value is dropped.
+    fn expose(&self, base: *mut u8, bytes: u64) -> Result<Self::Exposed>;
+
+    /// Lets operations under way advance, without waiting. Returns how many processes have been
+    /// lost so far: a waiting rank checks its own peers when this number has grown.
+    fn progress(&self) -> u64;
+
+    /// Returns another process. Nothing is sent before the first operation on it.
+    fn connect(&self, address: &Self::Address) -> Arc<Self::Peer>;
+}
+
+/// Memory of this process that other processes can address.
+pub trait Addressed {
+    /// Returns the address of this memory for other processes.
+    fn remote(&self) -> Remote;
+}

@@ -1,0 +1,135 @@
+//! Leases are blocks that a caller holds for longer than one request. Memory of a peer is read into
+//! a block, changed there, and written back from there, without a copy or a registration.
+//! Invariant: half of the blocks are for requests alone, which give them back whatever other
+//! threads do; so the holder of a lease may wait for anything except another lease.
+
+use core::ops::Range;
+
+use super::pause::Pause;
+use super::peer::Peer;
+use super::pool::BLOCK_BYTES;
+use super::queue::Kept;
+use crate::error::Result;
+use crate::number::Number;
+use crate::remote::Remote;
+use crate::request::{CHAIN_MAX, Local, Order, Work};
+
+/// A block of the caller, for memory of one peer.
+pub struct BlockLease<'a> {
+    peer: &'a Peer,
+    /// `None`: a request holds it
+    block: Option<u32>,
+    /// number of the READ into the block that is under way, or 0
+    reading: u64,
+}
+
+impl Peer {
+    /// Returns a block, if more than half of them are free.
+    pub(super) fn try_lease(&self) -> Option<BlockLease<'_>> {
+        let block = self.core.blocks.try_lease()?;
+        Some(BlockLease { peer: self, block: Some(block), reading: 0 })
+    }
+
+    /// Returns a block, and waits until one is free. The caller must hold no lease, and nothing
+    /// that a holder of a lease waits for.
+    pub(super) fn lease(&self) -> BlockLease<'_> {
+        let mut pause = Pause::default();
+        loop {
+            if let Some(lease) = self.try_lease() {
+                return lease;
+            }
+            self.core.poll_all();
+            if pause.pause_for_any(self.core.device.sleeps()) {
+                self.core.ping_all();
+            }
+        }
+    }
+}
+
+impl BlockLease<'_> {
+    fn block(&self) -> u32 {
+        self.block.expect("no request has it")
+    }
+
+    /// Address of the block: [`BLOCK_BYTES`] at a multiple of the page size.
+    pub(super) fn at(&self) -> *mut u8 {
+        self.peer.core.blocks.at(self.block())
+    }
+
+    fn local(&self, part: &Range<usize>) -> Local {
+        assert!(part.start <= part.end);
+        assert!(part.end <= BLOCK_BYTES);
+        let at = self.at() as u64 + part.start as u64;
+        Local { at, bytes: part.len().to_u32(), key: self.peer.core.blocks.key() }
+    }
+
+    /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
+    /// corresponds to the start of the block. The bytes have arrived after [`BlockLease::arrived`].
+    pub(super) fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
+        let (to, from) = (zero.offset(part.start.to_u64().cast_signed()), self.local(&part));
+        self.reading = self.peer.with(|queue| {
+            self.peer.room(queue, 1)?;
+            queue.count().gets += 1;
+            queue.count().gets_copied += 1;
+            let order = Order::new(Work::Read, to, from, true);
+            // SAFETY: the block is registered, and `drop` waits for the READ.
+            Ok(unsafe { queue.post(order, Kept::Nothing) }?)
+        })?;
+        Ok(())
+    }
+
+    /// Waits for the READ under way.
+    pub(super) fn arrived(&mut self) -> Result<()> {
+        match core::mem::take(&mut self.reading) {
+            0 => Ok(()),
+            number => self.peer.wait_for(|_| number),
+        }
+    }
+
+    /// Writes parts of the block to the peer's memory; `zero` is the peer's memory that corresponds
+    /// to the start of the block. The block is given back when the parts have been sent.
+    pub(super) fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
+        self.arrived()?;
+        self.peer.with(|queue| {
+            let inline_max = queue.inline_bytes_max().to_usize();
+            let inline = parts.iter().all(|part| part.len() <= inline_max);
+            let chain_max = queue.chain_max();
+            let chains = parts.len().div_ceil(chain_max);
+            for (index, parts) in parts.chunks(chain_max).enumerate() {
+                let held = index + 1 == chains && !inline;
+                let mut orders = [Order::ping(); CHAIN_MAX];
+                let work = if inline { Work::WriteInline } else { Work::Write };
+                for (order, part) in orders.iter_mut().zip(parts) {
+                    let (to, from) =
+                        (zero.offset(part.start.to_u64().cast_signed()), self.local(part));
+                    *order = Order::new(work, to, from, false);
+                }
+                // Signaled; otherwise a thread that waits for the block might never see a
+                // completion.
+                orders[parts.len() - 1].signaled = held;
+                self.peer.room(queue, parts.len())?;
+                let count =
+                    if inline { &mut queue.count().inline } else { &mut queue.count().copied };
+                *count += parts.len().to_u64();
+                let held = match held {
+                    true => self.block.take().map_or(Kept::Nothing, Kept::Leaving),
+                    false => Kept::Nothing,
+                };
+                // SAFETY: the block is registered; the last request holds it unless the bytes are
+                // inline.
+                unsafe { queue.post_chain(&mut orders[..parts.len()], held) }?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Drop for BlockLease<'_> {
+    fn drop(&mut self) {
+        // If this fails the connection is gone, and nothing arrives in the block any more.
+        let _ = self.arrived();
+        if let Some(block) = self.block {
+            self.peer.core.blocks.give_back(block);
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Peer: another process, or this one, as the target of an origin. It has the connection; all peers
+//! share a state. Operations on words are in `atomics` and `atomic_chains`; bytes travel in
+//! `put_and_get`, `scatter_messages` and `leases`; `answer_waits` has every wait for the device.
+//! The first operation makes the connection. Invariant: a lost peer stays lost, and each later call
+//! fails with the same error.
+
+use core::result;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
+
+use super::counts::Kinds;
+use super::device::Device;
+use super::device_link::News;
+use super::fault::Fault;
+use super::greeting;
+use super::pause::{Pause, SLEEP_MAX, SLEEP_OF_MANY, WaitPolicy};
+use super::pool::{Answers, Blocks};
+use super::queue::{End, Kept, Queue};
+use crate::contact::{Contact, Identity, Secret};
+use crate::error::{Error, Result};
+use crate::request::Broken;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// The state that all parts of this transport share.
+pub(super) struct Core {
+    pub(super) blocks: Blocks,
+    pub(super) answers: Answers,
+    pub(super) device: Device,
+    /// all peers, by the number of the process
+    pub(super) peers: RwLock<Vec<Arc<Peer>>>,
+    pub(super) identity: Identity,
+    /// length of the longest message, if it is below the limit of the device
+    pub(super) message_bytes_max: AtomicU64,
+    /// own address of the first connection that was made
+    pub(super) own_address: OnceLock<IpAddr>,
+    /// number of peers lost so far
+    losses: AtomicU64,
+    /// how the threads of this process wait
+    pub(super) wait_policy: WaitPolicy,
+    /// number of peers with a refused request that has not been reported to the user
+    pub(super) refusing: AtomicU64,
+    /// number of counted waits so far
+    pub(super) waits: AtomicU64,
+}
+
+impl Core {
+    pub(super) fn new(device: Device) -> Result<Core> {
+        Ok(Core {
+            blocks: Blocks::new(&device)?,
+            answers: Answers::new(&device)?,
+            message_bytes_max: AtomicU64::new(device.message_bytes_max()),
+            device,
+            peers: RwLock::default(),
+            identity: Identity::default(),
+            own_address: OnceLock::new(),
+            losses: AtomicU64::new(0),
+            wait_policy: WaitPolicy::default(),
+            refusing: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn message_bytes_max(&self) -> u64 {
+        // Relaxed: it changes in tests only, before there are messages.
+        self.message_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Polls the completion queue of each peer that no other thread is polling.
+    pub(super) fn poll_all(&self) {
+        // Recursive: a thread that flushes all peers may call this on the way.
+        for peer in self.peers.read_recursive().iter() {
+            peer.try_poll();
+        }
+    }
+
+    /// Pings every peer that has operations under way. For a thread that has waited long for a
+    /// resource that requests hold.
+    pub(super) fn ping_all(&self) {
+        for peer in self.peers.read_recursive().iter() {
+            peer.try_ping();
+        }
+    }
+
+    fn count_loss(&self) {
+        // Release: pairs with the Acquire in `losses`.
+        self.losses.fetch_add(1, Ordering::Release);
+    }
+
+    /// Number of peers lost so far.
+    pub(super) fn losses(&self) -> u64 {
+        // Acquire: pairs with the Release in `count_loss`.
+        self.losses.load(Ordering::Acquire)
+    }
+
+    /// Returns the peer for the process of a contact, which knows this secret. The same process
+    /// always gives the same peer.
+    pub(super) fn peer(self: &Arc<Core>, contact: &Contact, secret: Secret) -> Arc<Peer> {
+        let known = |peers: &[Arc<Peer>]| {
+            peers.binary_search_by_key(&contact.uid(), |peer| peer.contact().uid())
+        };
+        let peers = self.peers.read_recursive();
+        if let Ok(index) = known(&peers) {
+            return peers[index].clone();
+        }
+        drop(peers);
+        let mut peers = self.peers.write();
+        // A peer that is not in use is kept while it answers: it may be used again.
+        peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
+        let index = known(&peers).unwrap_or_else(|index| {
+            peers.insert(index, Arc::new(Peer::new(self.clone(), *contact, secret)));
+            index
+        });
+        peers[index].clone()
+    }
+}
+
+/// A process that is reached over the device.
+pub struct Peer {
+    pub(super) core: Arc<Core>,
+    contact: Contact,
+    /// the secret that both processes know
+    secret: Secret,
+    /// whether anything was sent that is not known to be done
+    dirty: AtomicBool,
+    /// whether it has refused a request, and the user does not know it yet
+    pub(super) refused: AtomicBool,
+    /// name of its node, once an error has named it
+    pub(super) node: OnceLock<&'static str>,
+    /// number of threads that wait for answers
+    pub(super) waiting: AtomicU32,
+    pub(super) state: Mutex<State>,
+}
+
+/// The state of the connection.
+#[allow(clippy::large_enum_variant)] // most peers are up, and each call uses the queue
+pub(super) enum State {
+    /// not connected yet
+    Fresh,
+    Up(Queue),
+    Lost(Error, End),
+}
+
+impl Peer {
+    fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
+        let (dirty, refused) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (waiting, state) = (AtomicU32::new(0), Mutex::new(State::Fresh));
+        Peer { core, contact, secret, dirty, refused, node: OnceLock::new(), waiting, state }
+    }
+
+    /// The contact of the process.
+    pub fn contact(&self) -> &Contact {
+        &self.contact
+    }
+
+    /// Calls `work` with the queue of the connection, which is made first if there is none.
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Queue) -> result::Result<T, Fault>,
+    ) -> Result<T> {
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Up(_)) {
+            self.connect_or_fail(&mut state)?;
+        }
+        let State::Up(queue) = &mut *state else { unreachable!("it was made") };
+        // Relaxed: a count.
+        queue.count_waits(self.core.waits.load(Ordering::Relaxed));
+        let answer = work(queue);
+        self.record(queue);
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(Fault::Local(error)) => Err(error),
+            Err(Fault::Broken(broken)) => {
+                let error = self.contact.lost(broken.to_string());
+                Err(self.lose(&mut state, error))
+            }
+        }
+    }
+
+    /// Connects if there is no connection yet. A process all of whose addresses are silent counts
+    /// as one that cannot be reached, after a few seconds.
+    pub fn meet(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        match &*state {
+            State::Fresh => self.connect(&mut state, false),
+            State::Lost(error, _) => Err(error.clone()),
+            State::Up(_) => Ok(()),
+        }
+    }
+
+    /// Makes the connection, unless the peer is lost.
+    #[cold]
+    fn connect_or_fail(&self, state: &mut State) -> Result<()> {
+        match state {
+            State::Fresh => self.connect(state, true),
+            State::Up(_) => Ok(()),
+            State::Lost(error, _) => Err(error.clone()),
+        }
+    }
+
+    /// Makes the connection. `patient`: as for [`greeting::connect`].
+    fn connect(&self, state: &mut State, patient: bool) -> Result<()> {
+        let Core { device, identity, .. } = &*self.core;
+        match greeting::connect(device, identity, (&self.contact, self.secret), patient) {
+            Ok((queue, own_address)) => {
+                own_address.map(|address| self.core.own_address.set(address));
+                *state = State::Up(queue);
+                Ok(())
+            }
+            Err(error @ Error::Lost { .. }) => Err(self.lose(state, error)),
+            // A failure of this process, or no answer in time: the peer is not lost, and the next
+            // use tries again.
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records whether requests are under way, and ends registrations that nothing needs.
+    fn record(&self, queue: &Queue) {
+        let quiet = queue.is_quiet();
+        self.record_refusal(queue.is_refused());
+        // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees the
+        // data that this thread has received for it, and a refusal.
+        self.dirty.store(!quiet, Ordering::Release);
+        if quiet {
+            self.core.device.sweep();
+        }
+    }
+
+    /// Marks this peer as lost.
+    fn lose(&self, state: &mut State, error: Error) -> Error {
+        let before = core::mem::replace(state, State::Fresh);
+        let end = match before {
+            State::Up(queue) => queue.end(&self.core.blocks),
+            State::Fresh => End::default(),
+            State::Lost(_, end) => end,
+        };
+        *state = State::Lost(error.clone(), end);
+        self.record_refusal(false);
+        self.dirty.store(true, Ordering::Relaxed); // nothing is read after it
+        // The user learns that operations have ended.
+        self.core.device.sweep();
+        self.core.count_loss();
+        error
+    }
+
+    /// Fails if the peer is lost.
+    pub fn check(&self) -> Result<()> {
+        match &*self.state.lock() {
+            State::Lost(error, _) => Err(error.clone()),
+            State::Fresh | State::Up(_) => Ok(()),
+        }
+    }
+
+    /// Whether there is a connection that may still work. If the process has gone, the connection
+    /// breaks soon, because this call pings unless requests are under way already.
+    fn is_worth_keeping(&self) -> bool {
+        let asked = match &*self.state.lock() {
+            // No thread waits for the answers of a quiet queue.
+            State::Up(queue) => queue.is_under_way() && !queue.is_quiet(),
+            State::Fresh | State::Lost(..) => return false,
+        };
+        asked || self.ping().is_ok()
+    }
+
+    /// Waits until `wanted` requests fit into the queue.
+    #[inline]
+    pub(super) fn room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
+        if queue.room() >= wanted { Ok(()) } else { self.make_room(queue, wanted) }
+    }
+
+    fn make_room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
+        queue.count().waits += 1;
+        let (mut pause, news) = (Pause::default(), queue.news());
+        while queue.room() < wanted {
+            if !queue.poll(&self.core.blocks)? && pause.pause_for(&news, SLEEP_MAX) {
+                queue.ping(&self.core.blocks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a block. Waits if all are in use, by this queue or by others.
+    pub(super) fn block(&self, queue: &mut Queue) -> result::Result<u32, Broken> {
+        let blocks = &self.core.blocks;
+        let mut pause = Pause::default();
+        loop {
+            if let Some(block) = blocks.try_take() {
+                return Ok(block);
+            }
+            if !queue.poll(blocks)? {
+                self.core.poll_all();
+                if pause.pause_for(&queue.news(), SLEEP_OF_MANY) {
+                    queue.ping(&self.core.blocks)?;
+                    self.core.ping_all();
+                }
+            }
+        }
+    }
+
+    /// Sends what the device has gathered: over TCP a poll does it; a queue pair gathers nothing.
+    pub(super) fn send_gathered(&self) {
+        self.try_with(|queue| match queue.news() {
+            News::Asked | News::Polled => Ok(()),
+            News::Stream(_) => queue.poll(&self.core.blocks).map(|_| ()),
+        });
+    }
+
+    /// Polls for completions if no other thread is using the connection.
+    fn try_poll(&self) {
+        self.try_with(|queue| queue.poll(&self.core.blocks).map(|_| ()));
+    }
+
+    /// Pings if requests are under way and no other thread is using the connection.
+    pub(super) fn try_ping(&self) {
+        self.try_with(|queue| queue.ping(&self.core.blocks));
+    }
+
+    fn try_with(&self, work: impl FnOnce(&mut Queue) -> result::Result<(), Broken>) {
+        if self.is_idle() {
+            return;
+        }
+        let Some(mut state) = self.state.try_lock() else { return };
+        let State::Up(queue) = &mut *state else { return };
+        match work(queue) {
+            Ok(()) => self.record(queue),
+            Err(broken) => {
+                let error = self.contact.lost(broken.to_string());
+                self.lose(&mut state, error);
+            }
+        }
+    }
+
+    /// Longest run for [`Peer::put_runs`] in bytes; 0 before there is a connection.
+    pub fn run_bytes_max(&self) -> u64 {
+        match &*self.state.lock() {
+            State::Up(queue) => queue.inline_bytes_max(),
+            _ => 0,
+        }
+    }
+
+    /// Orders requests: later ones are executed after all earlier ones, gets included.
+    pub(super) fn order(&self) {
+        self.order_by(Queue::order);
+    }
+
+    /// Orders requests after puts: later requests are executed after the earlier puts.
+    pub(super) fn order_puts(&self) {
+        self.order_by(Queue::order_puts);
+    }
+
+    /// Orders READs: later ones are executed after the earlier ones.
+    pub(super) fn order_reads(&self) {
+        self.order_by(Queue::order_reads);
+    }
+
+    #[inline]
+    fn order_by(&self, order: impl FnOnce(&mut Queue)) {
+        if self.is_idle() {
+            return;
+        }
+        if let State::Up(queue) = &mut *self.state.lock() {
+            order(queue);
+        }
+    }
+
+    /// Waits until everything that was sent is done in the peer's memory.
+    pub(super) fn flush(&self) -> Result<()> {
+        let waited = match self.is_idle() {
+            true => Ok(()),
+            false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
+        };
+        self.core.device.sweep();
+        waited
+    }
+
+    /// Sends the proof that a flush needs, without waiting for it.
+    pub(super) fn flush_begin(&self) -> Result<()> {
+        let scratch = self.core.answers.scratch().local();
+        self.with(|queue| {
+            if queue.needs_proof() {
+                self.room(queue, 1)?;
+                queue.count().proofs += 1;
+                let order = queue.proof(scratch);
+                // SAFETY: the word is registered and lives as long as the queue.
+                unsafe { queue.post(order, Kept::Nothing) }?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Waits until the buffers of puts may be used again and the data of gets have arrived.
+    pub(super) fn flush_local(&self) -> Result<()> {
+        let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
+        self.core.device.sweep();
+        waited
+    }
+
+    /// Number of the last request that uses memory of the user; 0 if there was none.
+    pub fn lent(&self) -> u64 {
+        match &*self.state.lock() {
+            State::Up(queue) => queue.lent(),
+            State::Fresh | State::Lost(..) => 0,
+        }
+    }
+
+    /// Whether request `number` is known to be done; false if another thread is using the
+    /// connection. Fails if the request never will be done.
+    pub(super) fn try_is_done(&self, number: u64) -> Result<bool> {
+        self.try_poll();
+        let Some(state) = self.state.try_lock() else { return Ok(false) };
+        match &*state {
+            State::Up(queue) if queue.is_done(number) && queue.is_refused() => {
+                drop(state);
+                self.take_refusal().map(|()| true)
+            }
+            State::Up(queue) => Ok(queue.is_done(number)),
+            State::Lost(_, end) if end.done >= number => Ok(true),
+            State::Lost(error, _) => Err(error.clone()),
+            State::Fresh => Ok(true),
+        }
+    }
+
+    /// Asks whether the process is still there, without waiting for the answer: if it is not, the
+    /// peer is lost after some time. The request also wakes a device that has forgotten earlier
+    /// ones.
+    pub fn ping(&self) -> Result<()> {
+        self.with(|queue| Ok(queue.ping(&self.core.blocks)?))
+    }
+
+    /// Pings if there is or was a connection.
+    pub(super) fn ping_if_up(&self) -> Result<()> {
+        let fresh = matches!(*self.state.lock(), State::Fresh);
+        if fresh { Ok(()) } else { self.ping() }
+    }
+
+    /// Whether everything that was sent is known to be done in the peer's memory.
+    pub fn is_idle(&self) -> bool {
+        // Acquire: pairs with the Release in `record`. A thread that needs to know that the peer is
+        // dirty has recorded it itself, or has synchronised with the thread that did.
+        !self.dirty.load(Ordering::Acquire)
+    }
+
+    /// Whether there is a connection, and the counts of the connection that there is or was.
+    pub(super) fn kinds(&self) -> (bool, Kinds) {
+        match &*self.state.lock() {
+            State::Fresh => (false, Kinds::default()),
+            State::Up(queue) => (true, *queue.kinds()),
+            State::Lost(_, end) => (false, end.kinds),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let State::Up(queue) = core::mem::replace(self.state.get_mut(), State::Fresh) {
+            queue.end(&self.core.blocks);
+            self.core.device.sweep();
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Accumulates that the target carries out: requests with an operation, a type and operands, where
+//! the device has such requests. A call posts all of its requests one after the other while it has
+//! the connection for itself, because a guarded request depends on the compare-and-swap before it.
+//! Invariant: as for puts, memory that is used after a call has returned is held by its request.
+
+use super::device::Region;
+use super::fault::Fault;
+use super::peer::Peer;
+use super::pool::Word;
+use super::queue::{Kept, Queue};
+use crate::error::Result;
+use crate::number::Number;
+use crate::reduction::{Protection, Reduction};
+use crate::remote::{AccumulateAt, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
+use crate::request::{CHAIN_MAX, Local, Order, Work};
+use crate::sync::Ordering;
+
+/// Requests of one call that wait to be posted as a chain.
+struct Chain<'a> {
+    peer: &'a Peer,
+    queue: &'a mut Queue,
+    orders: [Order; CHAIN_MAX],
+    count: usize,
+    /// whether one of them uses memory of the user
+    lends: bool,
+    /// number of the last one that was posted
+    number: u64,
+}
+
+impl Chain<'_> {
+    /// Adds a request.
+    ///
+    /// # Safety
+    /// As for [`Queue::post`]; with `lends` until it is done.
+    unsafe fn push(&mut self, order: Order, lends: bool) -> core::result::Result<(), Fault> {
+        if self.count == self.queue.chain_max() {
+            // SAFETY: the caller's duty.
+            unsafe { self.post() }?;
+        }
+        self.orders[self.count] = order;
+        self.count += 1;
+        self.lends |= lends;
+        Ok(())
+    }
+
+    /// Posts the requests.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn post(&mut self) -> core::result::Result<(), Fault> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        self.peer.room(self.queue, self.count)?;
+        let held = match core::mem::take(&mut self.lends) {
+            true => Kept::Buffer { _region: Region::Tcp { key: 0 } },
+            false => Kept::Nothing,
+        };
+        let orders = &mut self.orders[..core::mem::take(&mut self.count)];
+        // SAFETY: the caller's duty.
+        self.number = unsafe { self.queue.post_chain(orders, held) }?;
+        Ok(())
+    }
+
+    /// Adds the requests of an accumulate.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::remote::AtTarget::accumulate).
+    unsafe fn accumulate(
+        &mut self,
+        call: &AccumulateAt<'_>,
+        guarded: bool,
+    ) -> core::result::Result<(), Fault> {
+        let most = self.peer.core.message_bytes_max();
+        let most = most - most % call.what.extent();
+        self.queue.count().accumulates += call.runs.len().to_u64();
+        for run in call.runs {
+            debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
+            let lends = !is_copied(call, run) || run.result.is_some();
+            let mut offset = 0;
+            while offset < run.bytes {
+                let length = most.min(run.bytes - offset);
+                let order = Order { guarded, ..request_for(call, run, (offset, length)) };
+                // SAFETY: the caller guarantees the memory.
+                unsafe { self.push(order, lends) }?;
+                offset += length;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the operands of a run are copied when its request is posted.
+fn is_copied(call: &AccumulateAt<'_>, run: &Elements) -> bool {
+    run.bytes <= OPERANDS_COPIED_MAX || !call.what.has_operands()
+}
+
+/// Returns the request for `length` bytes of a run, from `offset` on.
+fn request_for(call: &AccumulateAt<'_>, run: &Elements, (offset, length): (u64, u64)) -> Order {
+    let AccumulateAt { what, protection, within, .. } = *call;
+    let at = if what.has_operands() { run.operands as u64 + offset } else { 0 };
+    let from = Local { at, bytes: length.low_u32(), key: 0 };
+    let (inline, result) = (is_copied(call, run), run.result.map_or(0, |at| at as u64 + offset));
+    let work = Work::Accumulate { what, protection, result, inline };
+    let to = Remote { at: run.there + offset, ..within };
+    // A short one leaves with later requests, whether or not its answer goes to the user's memory.
+    let gathered = inline && length <= OPERANDS_COPIED_MAX;
+    Order { gathered, ..Order::new(work, to, from, !gathered || result != 0) }
+}
+
+/// A request with an answer of eight bytes, for which the caller waits.
+fn asks(work: Work, to: Remote, word: Word) -> Order {
+    Order { gathered: true, ..Order::new(work, to, word.local(), true) }
+}
+
+impl Peer {
+    /// Whether the target carries out accumulates.
+    pub(super) fn accumulates(&self) -> bool {
+        self.core.device.accumulates()
+    }
+
+    /// Fails if memory of the user cannot be used. Called before anything is sent, since a lock
+    /// that is taken must be released.
+    fn check_buffers(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        let device = &self.core.device;
+        call.runs.iter().try_for_each(|run| {
+            if !is_copied(call, run) {
+                device.buffer(run.operands as u64, run.bytes, false)?;
+            }
+            match run.result {
+                Some(result) => device.buffer(result as u64, run.bytes, true).map(drop),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Does `work` with a chain, posts it, and returns the number of its last request.
+    fn in_chain(
+        &self,
+        work: impl FnOnce(&mut Chain<'_>) -> core::result::Result<(), Fault>,
+    ) -> Result<u64> {
+        self.with(|queue| {
+            let orders = [Order::ping(); CHAIN_MAX];
+            let mut chain = Chain { peer: self, queue, orders, count: 0, lends: false, number: 0 };
+            work(&mut chain)?;
+            // SAFETY: the callers of `push` guarantee the memory.
+            unsafe { chain.post() }?;
+            Ok(chain.number)
+        })
+    }
+
+    /// Calls [`Peer::in_chain`] with a word for the answer of each of `N` requests. Waits for all
+    /// requests, and returns the answers.
+    fn in_chain_with<const N: usize>(
+        &self,
+        work: impl FnOnce(&mut Chain<'_>, [Word; N]) -> core::result::Result<(), Fault>,
+    ) -> Result<[u64; N]> {
+        let mut words = [self.core.answers.scratch(); N];
+        self.core.answers.take_all(&self.core.device, &mut words)?;
+        let sent = self.in_chain(|chain| work(chain, words));
+        // If sending failed the connection is gone, or nothing has been sent that uses the words.
+        let done = sent.and_then(|number| self.wait_for(|_| number));
+        // SAFETY: words of the pool, which live as long as the core; aligned.
+        // Acquire: pairs with the device's store, which came before its completion.
+        let answers = words.map(|word| unsafe { (*word.at).load(Ordering::Acquire) });
+        self.core.answers.give_all_back(&words);
+        self.core.device.sweep();
+        done.map(|()| answers)
+    }
+
+    /// Sends an accumulate.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::remote::AtTarget::accumulate).
+    pub(super) unsafe fn send_accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        if let [run] = call.runs
+            && is_copied(call, run)
+            && run.bytes <= OPERANDS_COPIED_MAX
+        {
+            let order = request_for(call, run, (0, run.bytes));
+            return self.with(|queue| match run.result {
+                // SAFETY: the caller's duties.
+                None => unsafe { self.post_copied(queue, order) },
+                Some(_) => {
+                    queue.count().accumulates += 1;
+                    // SAFETY: the caller's duties.
+                    unsafe { self.post_fetching(queue, order) }
+                }
+            });
+        }
+        self.check_buffers(call)?;
+        // SAFETY: the caller's duties.
+        self.in_chain(|chain| unsafe { chain.accumulate(call, false) }).map(drop)
+    }
+
+    /// Sends an accumulate on one element, without a result.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate_one`](crate::remote::AtTarget::accumulate_one).
+    #[inline]
+    pub(super) unsafe fn send_one_element(
+        &self,
+        what: Reduction,
+        at: Remote,
+        operand: *const u8,
+    ) -> Result<()> {
+        self.with(|queue| {
+            let protection = Protection::Atomic;
+            let from = Local { at: operand as u64, bytes: what.extent().low_u32(), key: 0 };
+            let work = Work::Accumulate { what, protection, result: 0, inline: true };
+            let order = Order { gathered: true, ..Order::new(work, at, from, false) };
+            // SAFETY: the caller's duties.
+            unsafe { self.post_copied(queue, order) }
+        })
+    }
+
+    /// Posts an accumulate on one run without a result, whose operands are copied now.
+    ///
+    /// # Safety
+    /// The operands may be read now, and the elements are inside of the target's window.
+    #[inline(always)]
+    unsafe fn post_copied(
+        &self,
+        queue: &mut Queue,
+        order: Order,
+    ) -> core::result::Result<(), Fault> {
+        self.room(queue, 1)?;
+        queue.count().accumulates += 1;
+        // SAFETY: the caller's duties.
+        unsafe { queue.post_gathered(order) }?;
+        Ok(())
+    }
+
+    /// Posts a short request whose answer goes to memory of the user, which the request holds.
+    ///
+    /// # Safety
+    /// That memory may be written until the request is done.
+    unsafe fn post_fetching(
+        &self,
+        queue: &mut Queue,
+        order: Order,
+    ) -> core::result::Result<(), Fault> {
+        self.room(queue, 1)?;
+        // SAFETY: the caller's duty.
+        unsafe { queue.post(order, Kept::Buffer { _region: Region::Tcp { key: 0 } }) }?;
+        Ok(())
+    }
+
+    /// Takes a lock if it is free, lets the target carry out an accumulate under it, releases it,
+    /// and waits for all of this. Returns the values of the lock word before both changes.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::remote::AtTarget::accumulate).
+    pub(super) unsafe fn accumulate_under(
+        &self,
+        call: &AccumulateAt<'_>,
+        lock: LockAt,
+    ) -> Result<(u64, u64)> {
+        self.check_buffers(call)?;
+        let (expect, new) = lock.take;
+        let [taken, released] = self.in_chain_with(|chain, [before, behind]| {
+            chain.queue.count().fetches += 2;
+            let release = asks(Work::Add(lock.release), lock.at, behind);
+            // SAFETY: the caller's duties; the words of the answers live as long as the queue.
+            unsafe {
+                chain.push(asks(Work::CompareSwap { expect, new }, lock.at, before), false)?;
+                chain.accumulate(call, true)?;
+                chain.push(Order { guarded: true, ..release }, false)
+            }
+        })?;
+        Ok((taken, released))
+    }
+
+    /// Sends a compare-and-swap of a word of `width` bytes.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::compare_and_swap`](crate::remote::AtTarget::compare_and_swap).
+    pub(super) unsafe fn compare_and_swap_at(
+        &self,
+        (at, width): (Remote, u8),
+        (expect, new): (u64, u64),
+        result: *mut u8,
+    ) -> Result<()> {
+        let work = match width {
+            8 => Work::CompareSwap { expect, new },
+            width => Work::CompareSwapNarrow { width, expect, new },
+        };
+        let from = Local { at: result as u64, bytes: width.into(), key: 0 };
+        let order = Order { gathered: true, ..Order::new(work, at, from, true) };
+        self.with(|queue| {
+            queue.count().fetches += 1;
+            // SAFETY: the caller's duties.
+            unsafe { self.post_fetching(queue, order) }
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Memory of this process that the other processes of the node can map (`heap`), their memory
+//! mapped here (`maps`), and a range of either kind (`heap_view`). This crate knows no windows and
+//! no MPI: memory of MPI_Alloc_mem and memory of windows are ranges of the same chunks, so that
+//! other processes reach a window over either by load and store.
+
+#![cfg(not(loom))]
+// Items that the whole crate can name need documentation: clippy.toml says so.
+#![warn(clippy::missing_docs_in_private_items)]
+// A cast that may change a value needs a name (`number.rs`) or a reason. Tests cast small numbers.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
+use fompi_base::{config, error, number, sync};
+use fompi_sys as sys;
+
+#[allow(dead_code)] // pages move only when a window is made
+pub mod adopted;
+pub mod gpu;
+pub mod heap;
+pub mod heap_view;
+pub mod maps;
+pub mod ranges;
+pub mod retention;
+
+pub use heap::HeapPlace;
+pub use heap_view::HeapView;

@@ -1,0 +1,274 @@
+//! The laws of accumulates that a target carries out (21 to 24 of [`fompi_fabric::remote`]), as
+//! three ranks see them, on the transports that have such accumulates.
+
+use super::network_laws::Networked;
+use super::ranks::RANKS;
+use core::ptr;
+use fompi_datatype::basic::Basic;
+use fompi_datatype::reduce::{self, Op};
+use fompi_fabric::Fetch;
+use fompi_fabric::reduction::{Protection, Reduction};
+use fompi_fabric::remote::{
+    AccumulateAt, AtTarget, Bytes, Elements, LockAt, Network, OPERANDS_COPIED_MAX, Remote,
+};
+
+/// A lock word that is held while it is 1.
+const LOCK_WORD: usize = 4000;
+const ALL: u32 = 40;
+
+type Side<E> = <<E as super::ranks::Exposing>::Peer as Network>::AtTarget;
+
+/// A rank with the way to its accumulates, and the start of its memory.
+fn side<E: Networked>(rank: &E, of: u32) -> (&E::Peer, &Side<E>, Remote) {
+    let (peer, memory) = rank.reach(of);
+    (peer, peer.at_target().expect("the suite has this transport in its list"), memory)
+}
+
+fn next<E: Networked>(rank: &E) -> (&E::Peer, &Side<E>, Remote) {
+    side(rank, (rank.rank() + 1) % RANKS)
+}
+
+fn sum(basic: Basic) -> Reduction {
+    Reduction::new(Op::Sum, basic).unwrap()
+}
+
+/// A run of elements at byte `at` of the memory.
+fn run<T>(memory: Remote, at: usize, operands: &[T], result: Option<&mut [T]>) -> Elements {
+    let result = result.map(|result| result.as_mut_ptr().cast());
+    let bytes = size_of_val(operands) as u64;
+    Elements { there: memory.at + at as u64, bytes, operands: operands.as_ptr().cast(), result }
+}
+
+fn atomic(what: Reduction, within: Remote, runs: &[Elements]) -> AccumulateAt<'_> {
+    AccumulateAt { what, protection: Protection::Atomic, within, runs }
+}
+
+/// Loads the first elements of this rank's memory.
+fn own<E: Networked, const N: usize>(rank: &E) -> [f64; N] {
+    core::array::from_fn(|index| {
+        let mut bytes = [0; 8];
+        rank.load(8 * index, &mut bytes);
+        f64::from_ne_bytes(bytes)
+    })
+}
+
+pub fn an_accumulate_changes_its_elements_and_no_others<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    let (operands, more) = ([1.5, 2.5], [10.0]);
+    for _ in 0..2 {
+        let runs = [run(memory, 8, &operands, None), run(memory, 32, &more, None)];
+        // SAFETY: inside of the memory; the operands stay.
+        unsafe { side.accumulate(&atomic(sum(Basic::F64), memory, &runs)) }.unwrap();
+    }
+    peer.flush().unwrap();
+    rank.meet();
+    assert_eq!(own(rank), [0.0, 3.0, 5.0, 0.0, 20.0, 0.0]);
+}
+
+pub fn results_are_what_the_elements_were<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    for times in 0..3 {
+        let (operands, mut old) = ([2f64; 3], [7f64; 3]);
+        let runs = [run(memory, 16, &operands, Some(&mut old))];
+        // SAFETY: inside of the memory; the buffers stay.
+        unsafe { side.accumulate(&atomic(sum(Basic::F64), memory, &runs)) }.unwrap();
+        peer.flush_local().unwrap();
+        assert_eq!(old, [2.0 * f64::from(times); 3]);
+    }
+    rank.meet();
+}
+
+/// All ranks add to neighbouring elements of one rank at once, which itself does so by its
+/// processor.
+pub fn no_sum_of_any_rank_is_lost<E: Networked>(rank: &E) {
+    let (peer, side, memory) = side(rank, 0);
+    let (float, int, double) = ([0.5f32], [1i32], [0.25f64]);
+    let here = |at: usize| ptr::with_exposed_provenance_mut::<u8>(memory.at as usize + at);
+    for round in 0..ALL {
+        let sums = [
+            (Basic::F32, run(memory, 0, &float, None)),
+            (Basic::I32, run(memory, 4, &int, None)),
+            (Basic::F64, run(memory, 8, &double, None)),
+        ];
+        for (basic, run) in sums {
+            let at = Remote { at: run.there, ..memory };
+            // SAFETY: inside of the memory, and all change it by atomic instructions.
+            unsafe {
+                match round % 2 {
+                    0 => side.accumulate(&atomic(sum(basic), memory, &[run])).unwrap(),
+                    _ => side.accumulate_one(sum(basic), at, run.operands).unwrap(),
+                }
+                if rank.rank() == 0 {
+                    let to = here((run.there - memory.at) as usize);
+                    reduce::accumulate(Op::Sum, basic, to, run.operands, None, 1);
+                }
+            }
+        }
+    }
+    peer.flush().unwrap();
+    rank.meet();
+    if rank.rank() == 0 {
+        let times = f64::from(ALL * (RANKS + 1));
+        let mut bytes = [0; 8];
+        rank.load(0, &mut bytes);
+        let halves = [0, 4].map(|at| bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(f64::from(f32::from_ne_bytes(halves[0])), times / 2.0);
+        assert_eq!(i32::from_ne_bytes(halves[1]), times as i32);
+        assert_eq!(own::<E, 2>(rank)[1], times / 4.0);
+    }
+    rank.meet();
+}
+
+pub fn accumulates_take_effect_in_their_order<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    let replace = Reduction::new(Op::Replace, Basic::I64).unwrap();
+    for round in 0..20i64 {
+        let (new, one, mut old) = ([100 * round], [1i64], [0i64]);
+        let mut got = [0i64];
+        // SAFETY: inside of the memory; the buffers stay.
+        unsafe {
+            side.accumulate(&atomic(replace, memory, &[run(memory, 0, &new, None)])).unwrap();
+            peer.post(memory, 1).unwrap();
+            let runs = [run(memory, 0, &one, Some(&mut old))];
+            side.accumulate(&atomic(sum(Basic::I64), memory, &runs)).unwrap();
+            peer.get(got.as_mut_ptr().cast(), memory, 8).unwrap();
+        }
+        peer.flush().unwrap();
+        assert_eq!((old[0], got[0]), (100 * round + 1, 100 * round + 2));
+    }
+    rank.meet();
+}
+
+/// Operands that are sent from their place, results that arrive while operands leave, elements
+/// that are not aligned, and what only reads.
+pub fn long_accumulates_arrive_in_parts<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    let count = 3 * OPERANDS_COPIED_MAX as usize / 8 + 5;
+    let operands: Vec<f64> = (0..count).map(|index| index as f64).collect();
+    let mut old = vec![1.0; count];
+    let within = memory;
+    for (round, at) in [8, 8, 13, 13].into_iter().enumerate() {
+        let runs = [run(memory, at, &operands, Some(&mut old))];
+        let protection = [Protection::Atomic, Protection::Locked][usize::from(at == 13)];
+        let call = AccumulateAt { what: sum(Basic::F64), protection, within, runs: &runs };
+        // SAFETY: inside of the memory, which no other rank changes; the buffers stay.
+        unsafe { side.accumulate(&call) }.unwrap();
+        peer.flush_local().unwrap();
+        if round % 2 == 1 {
+            assert!(old == operands, "round {round}");
+        }
+        let clear = Reduction::new(Op::Replace, Basic::U8).unwrap();
+        let zeros = vec![0u8; 8 * count];
+        if round == 1 {
+            let runs = [run(memory, at, &zeros, None)];
+            // SAFETY: inside of the memory, which no other rank changes; the buffers stay.
+            unsafe { side.accumulate(&atomic(clear, memory, &runs)) }.unwrap();
+            peer.flush().unwrap();
+        }
+    }
+    let read = Reduction::new(Op::NoOp, Basic::F64).unwrap();
+    let runs = [Elements { operands: ptr::null(), ..run(memory, 13, &operands, Some(&mut old)) }];
+    let protection = Protection::Locked;
+    // SAFETY: inside of the memory, which no other rank changes; there are no operands.
+    unsafe { side.accumulate(&AccumulateAt { what: read, protection, within, runs: &runs }) }
+        .unwrap();
+    peer.flush().unwrap();
+    assert!(old.iter().zip(&operands).all(|(old, operand)| *old == 2.0 * operand));
+    rank.meet();
+}
+
+/// Results of calls that follow each other without a wait, on one word and on many, between puts
+/// and gets: each is what its word held after the calls before it.
+pub fn many_results_arrive_at_one_local_flush<E: Networked>(rank: &E) {
+    const MANY: usize = 1500; // more than a queue has places
+    let (peer, side, memory) = next(rank);
+    let counter = |index: usize| 8 * (index % 3);
+    let put_at = |index: usize| memory.offset(8 * (64 + index as i64 % 64));
+    let (one, mut old, mut swapped) = ([1i64], vec![-1i64; MANY], vec![[0xffu8; 8]; MANY]);
+    let mut got = vec![u64::MAX; MANY];
+    for index in 0..MANY {
+        let runs = [run(memory, counter(index), &one, Some(&mut old[index..=index]))];
+        let width = 1u8 << (index % 4);
+        let word = memory.offset(8 * (8 + i64::from(width)));
+        let now = (index / 4) as u64 & 0x7f;
+        let value = index as u64;
+        // SAFETY: inside of the memory; the buffers stay.
+        unsafe {
+            side.accumulate(&atomic(sum(Basic::I64), memory, &runs)).unwrap();
+            peer.put(put_at(index), (&raw const value).cast(), 8).unwrap();
+            let result = swapped[index].as_mut_ptr();
+            let next = (index / 4 + 1) as u64 & 0x7f;
+            side.compare_and_swap((word, width), (now, next), result).unwrap();
+            peer.get(got[index..].as_mut_ptr().cast(), put_at(index), 8).unwrap();
+        }
+    }
+    peer.flush_local().unwrap();
+    for index in 0..MANY {
+        assert_eq!(old[index], (index / 3) as i64);
+        assert_eq!(got[index], index as u64);
+        let width = 1 << (index % 4);
+        let mut wanted = [0xff; 8];
+        wanted[..width].copy_from_slice(&((index / 4) & 0x7f).to_le_bytes()[..width]);
+        assert_eq!(swapped[index], wanted, "a swap of {width} bytes changes as many of the result");
+    }
+    peer.flush().unwrap();
+    rank.meet();
+}
+
+pub fn an_accumulate_under_a_lock_is_done_if_the_lock_is_free<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    let at = memory.offset(8 * LOCK_WORD as i64);
+    let lock = LockAt { at, take: (0, 1), release: 1u64.wrapping_neg() };
+    // More runs than there are in a chain, with results and without.
+    let (operands, mut old) = ([1.0f64; 40], [7.0f64; 40]);
+    let under = |old: Option<&mut [f64; 40]>| {
+        let result = old.map(|old| old.as_mut_ptr());
+        let each = |index: usize| Elements {
+            result: result.map(|result| result.wrapping_add(index).cast()),
+            ..run(memory, 16 * index, &operands[index..=index], None)
+        };
+        let runs: Vec<Elements> = (0..40).map(each).collect();
+        let protection = Protection::Locked;
+        let call = AccumulateAt { what: sum(Basic::F64), protection, within: memory, runs: &runs };
+        // SAFETY: inside of the memory; the buffers stay.
+        unsafe { side.accumulate_under(&call, lock) }.unwrap()
+    };
+    assert_eq!(under(None), (0, 1));
+    assert_eq!(under(Some(&mut old)), (0, 1));
+    assert_eq!(old, [1.0; 40]);
+    assert_eq!(peer.read(at).unwrap(), 0, "it was released");
+    peer.fetch(at, Fetch::Add(1)).unwrap();
+    old = [7.0; 40];
+    assert_eq!(under(Some(&mut old)).0, 1);
+    assert_eq!(under(None).0, 1);
+    assert_eq!(old, [7.0; 40], "no result");
+    assert_eq!(peer.read(at).unwrap(), 1, "it is held");
+    rank.meet();
+    assert_eq!(own(rank), [2.0, 0.0, 2.0, 0.0]);
+    rank.meet();
+}
+
+/// All ranks swap words of each width in one rank's memory; one of them wins each.
+pub fn one_swap_of_each_width_wins<E: Networked>(rank: &E) {
+    let (peer, side, memory) = side(rank, 0);
+    let mut won = 0;
+    for (index, width) in [1u8, 2, 4, 8].into_iter().enumerate() {
+        let at = memory.offset(8 * index as i64 + i64::from(8 - width));
+        let new = u64::from(rank.rank()) + 1;
+        let [mut before, mut now] = [0u64; 2];
+        for result in [&mut before, &mut now] {
+            let result = ptr::from_mut(result).cast();
+            // SAFETY: inside of the memory; the results stay.
+            unsafe { side.compare_and_swap((at, width), (0, new), result) }.unwrap();
+        }
+        peer.flush_local().unwrap();
+        won += u64::from(before == 0);
+        assert!((1..=u64::from(RANKS)).contains(&now), "{width} bytes: {now}");
+        assert!(before == 0 || before == now);
+    }
+    let wins = memory.offset(8 * LOCK_WORD as i64);
+    peer.fetch(wins, Fetch::Add(won)).unwrap();
+    rank.meet();
+    assert_eq!(peer.read(wins).unwrap(), 4);
+    rank.meet();
+}

@@ -1,0 +1,198 @@
+//! Identity of this process for the other processes of its node, and its cores. `life` checks
+//! whether another process still runs.
+
+use crate::number::Number;
+use crate::sync::{AtomicU32, Ordering};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
+/// Returns the id of this process. A system call the first time only.
+pub fn id() -> i32 {
+    let ask = || std::process::id().cast_signed();
+    let Some(kept) = kept() else { return ask() };
+    // Relaxed: all threads that store here store the same value.
+    match kept.load(Ordering::Relaxed) {
+        0 => {
+            let id = ask();
+            kept.store(id.cast_unsigned(), Ordering::Relaxed);
+            id
+        }
+        id => id.cast_signed(),
+    }
+}
+
+/// The word in which this process keeps its id, 0 at first. It lies in a page of its own, which a
+/// child finds empty (Linux 4.14), however it was forked.
+#[cfg(not(loom))]
+fn kept() -> Option<&'static AtomicU32> {
+    static KEPT: OnceLock<usize> = OnceLock::new();
+    let at = *KEPT.get_or_init(|| {
+        let (bytes, access) = (super::page_bytes().to_usize(), libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
+        let page = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return 0;
+        }
+        // SAFETY: the page that was just made.
+        match unsafe { libc::madvise(page, bytes, libc::MADV_WIPEONFORK) } {
+            0 => page.expose_provenance(),
+            _ => 0,
+        }
+    });
+    // SAFETY: a page that is never unmapped, or NULL.
+    unsafe { core::ptr::with_exposed_provenance::<AtomicU32>(at).as_ref() }
+}
+
+/// Under the model checker nothing is kept.
+#[cfg(loom)]
+fn kept() -> Option<&'static AtomicU32> {
+    None
+}
+
+/// Makes a panic end this process. It must not unwind through frames of C, which are not prepared
+/// for it; exceptions of the program may (`extern "C-unwind"`), and run our destructors.
+pub fn end_at_panics() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
+}
+
+/// Returns an address, and a number that no other process has at that address.
+pub fn cookie() -> (u64, u64) {
+    static COOKIE: OnceLock<u64> = OnceLock::new();
+    let cookie = COOKIE.get_or_init(|| RandomState::new().hash_one(id()));
+    ((&raw const *cookie).addr().to_u64(), *cookie)
+}
+
+/// Returns bytes that processes have in common if and only if they are on one machine, since it was
+/// started, and in one network namespace: then they reach each other's sockets in the abstract
+/// namespace ([`passing`](super::passing)).
+pub fn machine() -> Vec<u8> {
+    let mut machine = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    machine.extend(namespace("net"));
+    machine
+}
+
+/// Returns bytes that processes have in common if and only if they see the same processes of the
+/// same machine since it was started, and may open their files if they are of one user: its name,
+/// the id of its start, and the namespaces of processes and of users.
+pub fn place() -> Vec<u8> {
+    let mut place = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    place.extend(std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default());
+    place.extend(namespace("pid"));
+    place.extend(namespace("user"));
+    place
+}
+
+/// Returns bytes that processes of one machine have in common if and only if they are in one mount
+/// namespace.
+pub fn mounts() -> Vec<u8> {
+    namespace("mnt")
+}
+
+/// Returns a number that stands for these bytes.
+pub fn number_of(bytes: &[u8]) -> u64 {
+    let step = |number: u64, byte: &u8| (number ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// Returns the user whose rights this process has.
+pub fn user() -> u32 {
+    // SAFETY: a plain question.
+    unsafe { libc::geteuid() }
+}
+
+fn namespace(kind: &str) -> Vec<u8> {
+    let namespace = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap_or_default();
+    namespace.into_os_string().into_encoded_bytes()
+}
+
+/// Returns the number of the namespace in which process ids mean this process and those that it
+/// sees; 0: not known.
+pub fn pid_namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    static NAMESPACE: OnceLock<u64> = OnceLock::new();
+    *NAMESPACE.get_or_init(|| std::fs::metadata("/proc/self/ns/pid").map_or(0, |ns| ns.ino()))
+}
+
+/// Whether /proc shows processes by the ids that this process knows. In a namespace of processes
+/// /proc may still be that of another one.
+pub fn has_own_proc() -> bool {
+    static OWN: OnceLock<bool> = OnceLock::new();
+    *OWN.get_or_init(|| {
+        let own = std::fs::read_link("/proc/self").unwrap_or_default();
+        own.to_str() == Some(&id().to_string())
+    })
+}
+
+/// Returns the number of cores of this node that may run the job: those of the machine, because a
+/// rank that is bound to one core does not share it, or this process's own if it may use several
+/// but not all.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| {
+        // SAFETY: a plain question.
+        let online = (unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1))
+            .cast_unsigned()
+            .to_usize();
+        match std::thread::available_parallelism().map_or(1, |n| n.get()) {
+            1 => online,
+            mine => mine,
+        }
+    })
+}
+
+/// Returns whether sched_yield of this process can give its core to a process. Where the system
+/// makes a group of each session (autogroup, sched(7)), it chooses a group first and then a thread
+/// of it: a yield makes way within the own group only. Some launchers make a session of each rank.
+pub fn yields_reach(pid: i32) -> bool {
+    static GROUPS: OnceLock<bool> = OnceLock::new();
+    let are_groups = *GROUPS.get_or_init(|| {
+        std::fs::read("/proc/sys/kernel/sched_autogroup_enabled")
+            .is_ok_and(|text| text.starts_with(b"1"))
+    });
+    // SAFETY: plain questions. -1 for a process that is gone or not seen: its session is unknown.
+    let (own, other) = unsafe { (libc::getsid(0), libc::getsid(pid)) };
+    !are_groups || other == -1 || other == own
+}
+
+/// Runs `work` while this thread blocks all signals. A thread that `work` starts inherits the mask,
+/// so that the handlers of the program run on the program's own threads only.
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: plain data, filled in below.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
+    // SAFETY: both sets are local variables.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    let answer = work();
+    // SAFETY: the set that was there before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut()) };
+    answer
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_panic_ends_the_process() {
+        const INSIDE: &str = "A_PANIC_ENDS_THE_PROCESS";
+        if std::env::var_os(INSIDE).is_some() {
+            end_at_panics();
+            let _ = std::panic::catch_unwind(|| panic!("as it must be"));
+            return;
+        }
+        let name = "process::tests::a_panic_ends_the_process";
+        let test = std::env::current_exe().unwrap();
+        let mut test = Command::new(test);
+        test.args(["--exact", name]).env(INSIDE, "1").stdout(Stdio::null()).stderr(Stdio::null());
+        assert_eq!(test.status().unwrap().signal(), Some(libc::SIGABRT));
+    }
+}
