@@ -107,7 +107,7 @@ unsafe fn lock_rest(
 /// done.
 #[inline(always)]
 fn end_unlock(window: QuickWindow, target: Rank, unlocked: QuickUnlock) -> Option<c_int> {
-    let (host, window) = (window.part().host(), window.whole());
+    let (host, window) = (window.host(), window.whole());
     match unlocked {
         QuickUnlock::Rest(rest) if rest.is_done() => Some(0),
         QuickUnlock::Rest(rest) => Some(finish("MPI_Win_unlock", host, window, rest)),
@@ -224,7 +224,7 @@ quick_entry! {
         if assert != 0 {
             false
         } else if let Some(window) = registry::quick(win, ENTRY).filter(|window| !window.is_due()) {
-            let host = window.part().host();
+            let host = window.host();
             let is = |hold: Hold| is_of_type(host, lock_type, hold);
             match quick_locks::lock_quick(window, target, is) {
                 QuickLock::Nothing => true,
@@ -306,7 +306,7 @@ quick_entry! {
             Some(window) => match quick_locks::unlock_all_quick(window.whole(), window.node()) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
                 QuickUnlock::Rest(rest) => {
-                    let host = window.part().host();
+                    let host = window.host();
                     return finish("MPI_Win_unlock_all", host, window.whole(), rest);
                 }
                 QuickUnlock::Both(_) | QuickUnlock::All => false,

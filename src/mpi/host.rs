@@ -10,8 +10,7 @@ use super::family::{self, Named};
 use super::functions::Functions;
 use super::handle::ReusableRequest;
 pub use super::handle::{Abi, Handle, Status};
-use super::table::{self, Predefined, Tables};
-use crate::datatype::reduce::Op;
+use super::table::{self, Tables};
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
@@ -179,19 +178,6 @@ impl Host {
     #[inline(always)]
     pub fn handle(&self, raw: usize) -> Handle {
         raw & self.mask
-    }
-
-    /// Returns a predefined type by its handle as the caller passed it, for the fast path: `None`
-    /// also if its register has garbage above it, which compilers hardly ever leave there.
-    #[inline(always)]
-    pub fn predefined(&self, raw: usize) -> Option<&Predefined> {
-        self.tables.types.find(raw)
-    }
-
-    /// Returns a predefined operation by its handle, for the fast path, as [`Host::predefined`].
-    #[inline(always)]
-    pub fn op(&self, raw: usize) -> Option<Op> {
-        self.tables.ops.find(raw).copied()
     }
 
     /// Stores a handle at an address of the user.

@@ -56,7 +56,8 @@ impl<T: Copy> HandleTable<T> {
         Some(HandleTable { multiplier, handles, values })
     }
 
-    /// Returns the value of `handle`, if it is predefined.
+    /// Returns the value of `handle`, if it is predefined. A handle as the caller passed it may be
+    /// given: with garbage in the upper bits of its register it is not found.
     #[inline(always)]
     pub fn find(&self, handle: Handle) -> Option<&T> {
         let place = index(self.multiplier, handle);

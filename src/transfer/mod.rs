@@ -27,7 +27,6 @@ use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::sync::computed;
-use crate::window::address::Start;
 use crate::window::quick_window::QuickWindow;
 use crate::window::report::{self, Wrong};
 use crate::window::{LocalWindow, Window, registry, target};
@@ -97,9 +96,8 @@ impl Quick {
         if window.is_due() {
             return None;
         }
-        window.with_target(Rank(rank.cast_unsigned()), |target| {
-            window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
-        })
+        let target = window.target(Rank(rank.cast_unsigned()))?;
+        window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
     }
 
     /// Returns the window's communicator.
@@ -116,7 +114,7 @@ impl Quick {
     /// Returns the host MPI.
     #[inline(always)]
     pub fn host(&self) -> &'static Host {
-        self.window.part().host()
+        self.window.host()
     }
 
     /// Returns the address of an element of a predefined type that one atomic instruction may
@@ -129,17 +127,11 @@ impl Quick {
     ) -> Option<(*mut u8, K)> {
         // In this order few values are in use at a time, so that the call needs few registers.
         let host = self.host();
-        let known = host.predefined(datatype)?;
+        let known = host.tables.types.find(datatype)?;
         let bytes = computed!(u64::from(known.size));
         let kernel = kernel(host, known.basic)?;
         let place = self.target.element_place(self.window.part().pass, disp)?;
         Some((place.of_word(bytes)?, kernel))
-    }
-
-    /// Returns the begin of a displacement that is inside of the window.
-    #[inline(always)]
-    fn start(&self, disp: i64) -> Option<Start> {
-        self.target.place(disp)
     }
 }
 

@@ -50,11 +50,11 @@ pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
 #[inline(always)]
 fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
     // In this order few values are in use at a time, so that the call needs few registers.
-    let known = to.host().predefined(origin.datatype)?;
+    let known = to.host().tables.types.find(origin.datatype)?;
     // No bytes for a type with holes. A negative length is larger than any memory.
     let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
     let length = computed!(length);
-    Some((to.start(disp)?.of(length)?, length))
+    Some((to.target.place(disp)?.of(length)?, length))
 }
 
 /// Transfers all runs of two type maps between the origin and window memory that is mapped; their

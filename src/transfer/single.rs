@@ -32,8 +32,9 @@ pub unsafe fn fetch_and_op_quick(
     result: *mut u8,
     (disp, datatype, op): (i64, Handle, Handle),
 ) -> Option<()> {
-    let (at, kernel) =
-        to.word((disp, datatype), |host, basic| reduce::fetch_kernel(host.op(op)?, basic))?;
+    let (at, kernel) = to.word((disp, datatype), |host, basic| {
+        reduce::fetch_kernel(*host.tables.ops.find(op)?, basic)
+    })?;
     // SAFETY: the window's side was checked, the caller vouches for the other two.
     unsafe { kernel(origin, result, at) };
     Some(())
@@ -50,8 +51,9 @@ pub unsafe fn accumulate_quick(
     origin: *const u8,
     (disp, datatype, op): (i64, Handle, Handle),
 ) -> Option<()> {
-    let (at, kernel) =
-        to.word((disp, datatype), |host, basic| reduce::change_kernel(host.op(op)?, basic))?;
+    let (at, kernel) = to.word((disp, datatype), |host, basic| {
+        reduce::change_kernel(*host.tables.ops.find(op)?, basic)
+    })?;
     // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
     // result.
     unsafe { kernel(origin, ptr::null_mut(), at) };

@@ -3,8 +3,7 @@
 
 use super::descriptor::Descriptor;
 use super::mapped_bytes::MappedBytes;
-use super::quick_part::QuickPart;
-use super::target::Target;
+use super::target::{QuickPart, Target};
 use super::wide::locate::By;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::epoch::access::{Hold, TargetAccess};
@@ -15,7 +14,6 @@ use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
-use crate::sync::{Ordering, computed};
 use core::ptr;
 
 /// The bytes that a transfer touches, relative to the displacement.
@@ -259,55 +257,7 @@ impl LocalWindow {
     }
 }
 
-/// A location in mapped memory, for the fast path.
-#[derive(Clone, Copy)]
-pub struct Start {
-    at: *mut u8,
-    /// bytes from there to the end of the memory that its rank exposes
-    bytes_left: u64,
-}
-
-impl Start {
-    /// Returns the address if there are `bytes` bytes, at least one, that are all inside.
-    #[inline(always)]
-    pub fn of(self, bytes: u64) -> Option<*mut u8> {
-        // One comparison: 0 bytes become the largest number.
-        (bytes.wrapping_sub(1) < self.bytes_left).then_some(self.at)
-    }
-
-    /// Returns the address if it is a multiple of `bytes` bytes, a power of two or none, and they
-    /// are all inside.
-    #[inline(always)]
-    pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
-        // For 0 bytes the mask has all bits.
-        let mask = bytes.wrapping_sub(1);
-        (mask < self.bytes_left && self.at.addr().to_u64() & mask == 0).then_some(self.at)
-    }
-}
-
 impl Target {
-    /// Returns the location of displacement `disp`; `None` if it is outside of the memory mapped
-    /// here.
-    #[inline(always)]
-    pub fn place(&self, disp: i64) -> Option<Start> {
-        let (first, bytes_left) = self.start(disp)?;
-        let at = self.at.wrapping_add(first.to_usize());
-        Some(Start { at: computed!(at), bytes_left: computed!(bytes_left) })
-    }
-
-    /// Returns the location of displacement `disp`, if this rank may change single words there by
-    /// atomic instructions (`epoch::lock::passes`): `pass` is the bit of its pass. `None` also if
-    /// it is outside.
-    #[inline(always)]
-    pub fn element_place(&self, pass: u64, disp: i64) -> Option<Start> {
-        // Acquire: the operation is ordered after this load. It pairs with the Release by which the
-        // rank got its pass.
-        if self.pass().load(Ordering::Acquire) & pass == 0 {
-            return None;
-        }
-        self.place(disp)
-    }
-
     /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
     #[inline]
     pub fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {

@@ -25,7 +25,6 @@ pub mod mapped_bytes;
 pub mod own_ranges;
 pub mod protocols;
 pub mod quick_locks;
-pub mod quick_part;
 pub mod quick_window;
 pub mod regions;
 pub mod registry;
@@ -50,7 +49,7 @@ use core::ffi::c_int;
 use countdown::Countdown;
 use own_ranges::OwnRange;
 use parking_lot::Mutex;
-use quick_part::QuickPart;
+use target::QuickPart;
 
 /// A window. Fast-path calls read its first cache line only.
 #[repr(C, align(64))]

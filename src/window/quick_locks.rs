@@ -2,7 +2,6 @@
 //! full calls (`super::synchronise`) handle all other cases.
 
 use super::quick_window::QuickWindow;
-use super::target::Target;
 use super::{LocalWindow, Window};
 use crate::epoch::lock::{self, Intent, Released, Spare, Tried};
 use crate::epoch::state::Hold;
@@ -47,8 +46,7 @@ pub fn lock_quick(window: QuickWindow, rank: Rank, is: impl Fn(Hold) -> bool) ->
 /// Locks a target by `take`, if that is legal now.
 #[inline(always)]
 fn locks(window: QuickWindow, rank: Rank, take: impl FnOnce() -> Option<(Hold, Intent)>) -> bool {
-    let lock = |target: &Target| window.epochs.lock_quick(&target.access, take).then_some(());
-    window.with_target(rank, lock).is_some()
+    window.target(rank).is_some_and(|target| window.epochs.lock_quick(&target.access, take))
 }
 
 /// Completes a fast-path exclusive lock in a process with one thread: takes both words if they are
@@ -87,8 +85,8 @@ pub enum QuickUnlock {
 /// Unlocks a target, in a process with one thread.
 #[inline(always)]
 pub fn unlock_quick(window: QuickWindow, rank: Rank) -> QuickUnlock {
-    let unlock = |target: &Target| window.epochs.unlock_quick(&target.access);
-    released(window.node(), rank, window.with_target(rank, unlock))
+    let ended = window.target(rank).and_then(|target| window.epochs.unlock_quick(&target.access));
+    released(window.node(), rank, ended)
 }
 
 /// Releases a lock whose epoch has ended.

@@ -1,15 +1,16 @@
-//! A window that fast-path calls serve, as `registry` finds it.
+//! A window as a fast-path call sees it, in two cache lines: the first one of [`Window`], with the
+//! epoch, and its [`QuickPart`]. `registry` finds it.
 
-use super::quick_part::QuickPart;
-use super::target::Target;
+use super::target::{QuickPart, Target};
 use super::{Carrier, LocalWindow, Window};
 use crate::epoch::access::WindowAccess;
+use crate::mpi::Host;
 use crate::rank_numbers::Rank;
-use crate::sync::{count_at, count_with_fence};
+use crate::sync::{computed, count_at, count_with_fence};
 use core::mem::offset_of;
 use core::ops::Deref;
+use core::ptr;
 
-// A fast-path call reads one cache line of the window.
 const _: () = assert!(align_of::<Window>() == 64);
 const _: () = assert!(offset_of!(Window, epochs.access) + size_of::<WindowAccess>() <= 64);
 
@@ -35,6 +36,14 @@ impl QuickWindow {
         unsafe { self.window.quick.as_ref().unwrap_unchecked() }
     }
 
+    /// Returns the host MPI.
+    #[inline(always)]
+    pub fn host(self) -> &'static Host {
+        let host = computed!(ptr::from_ref(self.part().host));
+        // SAFETY: the address of a reference.
+        unsafe { &*host }
+    }
+
     /// Counts a call. Returns whether it has to take the full path, which makes progress of the
     /// host MPI (`countdown`).
     #[inline(always)]
@@ -50,27 +59,30 @@ impl QuickWindow {
         unsafe { count_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
     }
 
-    /// Does `work` with the record of a target, for any number as a rank; `None` if the window has
-    /// no such rank.
+    /// Returns the record of a target, for any number as a rank; `None` if the window has no such
+    /// rank.
     #[inline(always)]
-    pub fn with_target<R>(
-        self,
-        rank: Rank,
-        work: impl FnOnce(&'static Target) -> Option<R>,
-    ) -> Option<R> {
-        if !self.part().has(rank) {
+    pub fn target(self, rank: Rank) -> Option<&'static Target> {
+        if rank.0 >= self.part().targets.size {
             return None;
         }
         // SAFETY: a rank of the window.
-        work(unsafe { self.part().target(rank) })
+        let target = unsafe { self.part().targets.of(rank.on_only_node()) };
+        let target = computed!(ptr::from_ref(target));
+        // SAFETY: the address of a reference. The caller's test for `None` then needs no
+        // instruction.
+        unsafe { core::hint::assert_unchecked(!target.is_null()) };
+        // SAFETY: as above.
+        Some(unsafe { &*target })
     }
 
     /// Whether a target, any number as a rank, is in a passive target epoch.
     #[inline(always)]
     pub fn is_passive(self, rank: Rank) -> bool {
+        let targets = &self.part().targets;
         // SAFETY: a rank of the window.
-        let word = || unsafe { &self.part().target(rank).access };
-        self.part().has(rank) && self.epochs.access.locks(word)
+        let word = || unsafe { &targets.of(rank.on_only_node()).access };
+        rank.0 < targets.size && self.epochs.access.locks(word)
     }
 
     /// Returns the whole window.

@@ -14,9 +14,10 @@
 //! target that the process has accessed or held.
 
 use crate::epoch::access::TargetAccess;
+use crate::mpi::Host;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, computed};
 use core::ptr;
 
 /// A target: its epoch, and its memory that is mapped here. It may be empty.
@@ -103,6 +104,28 @@ impl Target {
         Some((first, self.bytes.wrapping_sub(first)))
     }
 
+    /// Returns the location of displacement `disp`; `None` if it is outside of the memory mapped
+    /// here.
+    #[inline(always)]
+    pub fn place(&self, disp: i64) -> Option<Start> {
+        let (first, bytes_left) = self.start(disp)?;
+        let at = self.at.wrapping_add(first.to_usize());
+        Some(Start { at: computed!(at), bytes_left: computed!(bytes_left) })
+    }
+
+    /// Returns the location of displacement `disp`, if this rank may change single words there by
+    /// atomic instructions (`epoch::lock::passes`): `pass` is the bit of its pass. `None` also if
+    /// it is outside.
+    #[inline(always)]
+    pub fn element_place(&self, pass: u64, disp: i64) -> Option<Start> {
+        // Acquire: the operation is ordered after this load. It pairs with the Release by which the
+        // rank got its pass.
+        if self.pass().load(Ordering::Acquire) & pass == 0 {
+            return None;
+        }
+        self.place(disp)
+    }
+
     /// Returns the word with the pass of this rank.
     #[inline(always)]
     pub fn pass(&self) -> &AtomicU64 {
@@ -122,6 +145,32 @@ impl Target {
     }
 }
 
+/// A location in mapped memory, for the fast path.
+#[derive(Clone, Copy)]
+pub struct Start {
+    at: *mut u8,
+    /// bytes from there to the end of the memory that its rank exposes
+    bytes_left: u64,
+}
+
+impl Start {
+    /// Returns the address if there are `bytes` bytes, at least one, that are all inside.
+    #[inline(always)]
+    pub fn of(self, bytes: u64) -> Option<*mut u8> {
+        // One comparison: 0 bytes become the largest number.
+        (bytes.wrapping_sub(1) < self.bytes_left).then_some(self.at)
+    }
+
+    /// Returns the address if it is a multiple of `bytes` bytes, a power of two or none, and they
+    /// are all inside.
+    #[inline(always)]
+    pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
+        // For 0 bytes the mask has all bits.
+        let mask = bytes.wrapping_sub(1);
+        (mask < self.bytes_left && self.at.addr().to_u64() & mask == 0).then_some(self.at)
+    }
+}
+
 /// The largest displacement that there is.
 const DISP_MAX: u64 = i64::MAX.cast_unsigned();
 
@@ -129,6 +178,19 @@ const DISP_MAX: u64 = i64::MAX.cast_unsigned();
 /// bytes. With a unit of 0 every displacement is at their begin.
 fn disp_max(bytes: u64, disp_unit: u64) -> u64 {
     bytes.checked_div(disp_unit).unwrap_or(DISP_MAX).min(DISP_MAX)
+}
+
+/// What fast-path calls read of a one-node window, in addition to the epoch: one cache line.
+#[repr(C)]
+pub struct QuickPart {
+    /// the handle of the window
+    pub(super) handle: u32,
+    /// the bit of this rank's pass (`epoch::lock::passes`), in the word to which a target leads
+    pub pass: u64,
+    /// the host MPI, for its datatypes and operations
+    pub(super) host: &'static Host,
+    /// the records of its targets
+    pub(super) targets: Targets,
 }
 
 /// The entry of a target.

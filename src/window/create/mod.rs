@@ -39,9 +39,9 @@ use super::attributes::Attributes;
 use super::countdown::Countdown;
 use super::hints::{ADOPT, Hints, NONCONTIG};
 use super::own_ranges::OwnRange;
-use super::quick_part::QuickPart;
 use super::registry::Entry;
 use super::report::{self, Why};
+use super::target::{QuickPart, Targets};
 use super::wide::exchange::Agreed;
 use super::{
     Carrier, Delegated, Facts, Flavor, LocalWindow, Window, library_loads, registry, synchronise,
@@ -51,6 +51,7 @@ use crate::config::Config;
 use crate::epoch::lock::standing::leaves_after;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
+use crate::fabric::layout;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
@@ -314,8 +315,13 @@ fn insert(
     let window = entry.insert(|handle| Window {
         handle,
         quick: match &carrier {
-            // SAFETY: the carrier keeps the arena, and is dropped after the quick part.
-            Carrier::Node(node) => Some(unsafe { QuickPart::of(host, handle, node) }),
+            Carrier::Node(node) => {
+                let arena = node.arena();
+                let (_, pass) = layout::bit_of(arena.rank.in_node_words());
+                // SAFETY: the carrier keeps the arena, and is dropped after the quick part.
+                let targets = unsafe { Targets::new(&arena.no_targets) };
+                Some(QuickPart { handle, pass, host, targets })
+            }
             Carrier::Wide(_) | Carrier::Host(_) => None,
         },
         epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
