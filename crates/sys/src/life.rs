@@ -297,7 +297,7 @@ pub fn first_ended<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Option<usiz
     let mut list: Vec<libc::pollfd> = numbers.map(entry).collect();
     let polled = poll_now(&mut list);
     let is_quiet = |entry: &libc::pollfd| polled >= 0 && entry.fd >= 0 && entry.revents == 0;
-    lives.iter().zip(&list).position(|(life, entry)| !is_quiet(entry) && !life.poll_all(now))
+    lives.iter().zip(&list).position(|(life, entry)| !is_quiet(entry) && !life.is_running(now))
 }
 
 impl Life {
@@ -317,13 +317,13 @@ impl Life {
     pub fn is_there(&self) -> bool {
         let now = now_ns();
         // Relaxed: the word is the whole state, and nothing is read through it.
-        now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < FRESH_NS || self.poll_all(now)
+        now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < FRESH_NS || self.is_running(now)
     }
 
     /// Whether the process has ended. A thorough check.
     pub fn has_ended(&self) -> bool {
         self.kept.lock().sure_until = 0;
-        !self.poll_all(now_ns())
+        !self.is_running(now_ns())
     }
 
     /// The descriptor, if it can be trusted at this time.
@@ -336,7 +336,7 @@ impl Life {
     /// Checks, and stores the result. Returns false if the process has ended.
     #[cold]
     #[inline(never)]
-    fn poll_all(&self, now: u64) -> bool {
+    fn is_running(&self, now: u64) -> bool {
         let mut kept = self.kept.lock();
         // Relaxed, as above; the lock keeps other threads from storing.
         if self.looked.load(Ordering::Relaxed) == ENDED {
