@@ -77,7 +77,8 @@ def blocks(page):
 @functools.cache
 def known_variables():
     files = [TOP / "scripts" / name for name in ("fompirun", "install")]
-    files += (TOP / "src").rglob("*.rs")
+    for folder in ("src", "crates"):
+        files += (TOP / folder).rglob("*.rs")
     return {word for path in files for word in re.findall(r"\bFOMPI_\w+", path.read_text())}
 
 
