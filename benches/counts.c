@@ -97,34 +97,35 @@ static const struct {
     {"lock_unlock_all", lock_all, 0},
 };
 
-/* Counts each call on `win`. */
-static void count_all(const char *memory, long n) {
+/* Counts each call on a window of its own: it prepares the window for itself. */
+static void count_all(const char *memory, int is_created, long n) {
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        char *base;
+        if (is_created) {
+            MPI_Alloc_mem(8192, MPI_INFO_NULL, &base);
+            MPI_Win_create(base, 8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        } else {
+            MPI_Win_allocate(8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+        }
+        memset(base, 0, 8192);
         if (calls[k].locked) MPI_Win_lock_all(0, win);
         count_twice(calls[k].name, memory, calls[k].call, n);
         if (calls[k].locked) MPI_Win_unlock_all(win);
+        MPI_Win_free(&win);
+        if (is_created) MPI_Free_mem(base);
     }
 }
 
 int main(int argc, char **argv) {
     long n = argc > 1 ? atol(argv[1]) : 1000;
-    char *base;
     MPI_Init(&argc, &argv);
     MPI_Type_vector(512, 1, 2, MPI_DOUBLE, &vector);
     MPI_Type_commit(&vector);
     MPI_Comm_group(MPI_COMM_SELF, &self);
     CALLGRIND_START_INSTRUMENTATION;
-    MPI_Win_allocate(8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    memset(base, 0, 8192);
-    count_all("", n);
-    MPI_Win_free(&win);
-    MPI_Alloc_mem(8192, MPI_INFO_NULL, &base);
-    memset(base, 0, 8192);
-    MPI_Win_create(base, 8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    count_all("_alloc_mem", n);
+    count_all("", 0, n);
+    count_all("_alloc_mem", 1, n);
     CALLGRIND_STOP_INSTRUMENTATION;
-    MPI_Win_free(&win);
-    MPI_Free_mem(base);
     MPI_Type_free(&vector);
     MPI_Group_free(&self);
     MPI_Finalize();

@@ -314,6 +314,15 @@ impl Window {
         target
     }
 
+    /// Makes the record of a rank of the window, whose ranks are all on this node, if it has none:
+    /// fast-path calls find the target by it.
+    #[inline]
+    pub fn remember(&self, rank: Rank) {
+        if let Some(quick) = &self.quick {
+            self.record(quick, rank);
+        }
+    }
+
     /// Returns the address of `reach` at the displacement, if all its bytes are mapped here, on a
     /// window of one node. `rank` is a rank of the window.
     #[inline]
