@@ -109,10 +109,15 @@ static void end_ring(struct ring *ring)
 
 // --- registered buffers -------------------------------------------------------------------------
 
-static bool is_before_linux_6_5(void)
+// Whether a part of a buffer may be adopted though this kernel registers memory of one source only,
+// as Linux 6.1 to 6.4 do (docs/reference/limits.md).
+static bool may_be_of_two_sources(void)
 {
+    const char *adopt = getenv("FOMPI_ADOPT");
     struct utsname name;
     int major = 0, minor = 0;
+    if (!adopt || strcmp(adopt, "always") != 0)
+        return false;
     if (uname(&name) != 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2)
         return false;
     return major < 6 || (major == 6 && minor < 5);
@@ -125,9 +130,8 @@ static void begin_registered(struct act *act)
         return;
     struct iovec buffer = {act->zone, act->bytes};
     if (syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS, &buffer, 1) != 0) {
-        // RLIMIT_MEMLOCK; memory of a file; on Linux 6.1 to 6.4 memory of two sources, as where a
-        // part of a window is adopted (docs/reference/limits.md).
-        if (errno != ENOMEM && errno != EOPNOTSUPP && !(errno == EINVAL && is_before_linux_6_5()))
+        // RLIMIT_MEMLOCK; memory of a file.
+        if (errno != ENOMEM && errno != EOPNOTSUPP && !(errno == EINVAL && may_be_of_two_sources()))
             fail(act, "IORING_REGISTER_BUFFERS");
         end_ring(ring);
         give_up(act);
