@@ -112,14 +112,32 @@ same() {
   verdict $? "$1: expected <$2>, got <$3>"
 }
 
+# counted FILE: "passed failed skipped" as the output of a script says: its last line of `N passed,
+# N failed`, with `, N skipped` or without, or the sum of cargo's lines or of pytest's, which shows what
+# other programs said before; nothing if it says none of them.
+counted() {
+  awk '
+    /^test result: / { cargo = 1; passed += $4; failed += $6 }
+    /^=+ [0-9]+ [a-z]+(, [0-9]+ [a-z]+)* in [0-9.]+s/ {
+      cargo = 1; said = ""; split("", of)
+      for (at = 2; $at != "in"; at += 2) of[substr($(at + 1), 1, 4)] = $at
+      passed += of["pass"]; failed += of["fail"] + of["erro"]; skipped += of["skip"]
+    }
+    match($0, /[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?/) {
+      said = substr($0, RSTART, RLENGTH)
+    }
+    END {
+      if (said != "") { split(said, word, " "); print word[1], word[3], word[5] + 0 }
+      else if (cargo) { print passed, failed, skipped + 0 }
+    }' "$1"
+}
+
 # tally STATUS WHAT FILE: counts the checks of a script that ended with STATUS and whose output is in
 # FILE. That it failed without a number, or checked nothing, is one that failed.
 tally() {
   local good bad
-  read -r good bad < <(awk '
-    /^test result: / { good += $4; bad += $6 }
-    match($0, /[0-9]+ passed, [0-9]+ failed/) { split(substr($0, RSTART), word, " "); good = word[1]; bad = word[3] }
-    END { print good + 0, bad + 0 }' "$3")
+  read -r good bad _ <<<"$(counted "$3")"
+  : "${good:=0}" "${bad:=0}"
   if [ "$bad" -eq 0 ] && [ "$1" -ne 0 -o "$good" -eq 0 ]; then
     verdict 1 "$2: exit status $1, $good passed"
   fi

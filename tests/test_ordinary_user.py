@@ -5,7 +5,6 @@ them so; the stages `unit` and `robust` of an ordinary user are already this tes
 usage: /usr/bin/python3 -m pytest tests/test_ordinary_user.py
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,6 +13,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
+from programs import unit_programs
 
 TOP = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"))
@@ -80,8 +81,7 @@ def unit_tests():
     """The programs of the unit tests; cargo builds them only if the stage `unit` has not."""
     command = ["cargo", "test", "--workspace", "--lib", "--no-run", "--message-format=json"]
     built = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
-    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
-    return [said["executable"] for said in messages if said.get("executable")]
+    return unit_programs(built.stdout).values()
 
 
 def test_the_unit_tests_pass(home):
