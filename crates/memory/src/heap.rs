@@ -438,7 +438,7 @@ fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
 }
 
 mod fork_copies;
-pub use fork_copies::{Beside, around_fork, is_inherited, watch_beside};
+pub use fork_copies::{ForkHooks, around_fork, is_inherited, set_fork_hooks};
 
 #[cfg(test)]
 mod tests;

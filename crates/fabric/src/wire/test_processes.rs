@@ -18,10 +18,10 @@ pub fn secret() -> Secret {
 }
 
 /// Makes one more process for a test.
-pub type Open = fn() -> Wire;
+pub(super) type Open = fn() -> Wire;
 
 /// Admits a process to the job of the tests.
-pub fn of_the_job(wire: Wire) -> Wire {
+pub(super) fn of_the_job(wire: Wire) -> Wire {
     wire.admit(secret());
     wire
 }
@@ -51,19 +51,19 @@ pub fn turn() -> impl Drop {
 }
 
 /// Makes a process of the job on an opened port.
-pub fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
+pub(super) fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
     let device = Box::new(verbs::VerbsDevice::on(port)?);
     let settings = NetSettings { verbs: settings.clone(), ..NetSettings::default() };
     Wire::on(Device::Verbs(device), &settings).map(of_the_job)
 }
 
 /// Makes a process on a simulated device with this profile.
-pub fn on_profile(profile: &Profile, settings: &Verbs) -> Result<Wire> {
+pub(super) fn on_profile(profile: &Profile, settings: &Verbs) -> Result<Wire> {
     on_port(port(profile, settings)?, settings)
 }
 
 /// Makes a process on a simulated device that keeps this order, and says so.
-pub fn keeping(order: DeviceOrder) -> Wire {
+pub(super) fn keeping(order: DeviceOrder) -> Wire {
     on_profile(&Profile::keeping(order), &Verbs::default()).unwrap()
 }
 

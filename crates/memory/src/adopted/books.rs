@@ -10,7 +10,7 @@ use super::quiet_ranks::Quiet;
 use super::refusal::{Adoption, NotAdopted};
 use super::runs::{PageRuns, Stretch};
 use crate::error::Error;
-use crate::heap::{self, Beside, HeapRange};
+use crate::heap::{self, ForkHooks, HeapRange};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::page_moves::{Halted, PageMove, Room};
@@ -107,8 +107,8 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     fork_parts: Vec::new(),
 });
 
-static BESIDE: Beside =
-    Beside { before: lock_for_fork, parts: show_parts, in_parent: unlock, in_child: start_anew };
+static FORK_HOOKS: ForkHooks =
+    ForkHooks { before: lock_for_fork, parts: show_parts, in_parent: unlock, in_child: start_anew };
 
 /// Returns the state of this process. Waits for moves of other threads.
 pub fn lock() -> MutexGuard<'static, Books> {
@@ -133,7 +133,7 @@ pub fn now() -> u64 {
 impl Books {
     /// Makes children of fork(2) copy adopted pages. To be called before a page moves.
     pub fn watch_forks() {
-        heap::watch_beside(&BESIDE);
+        heap::set_fork_hooks(&FORK_HOOKS);
     }
 
     /// Opens the tools, if they are not open.

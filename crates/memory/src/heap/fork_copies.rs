@@ -34,7 +34,7 @@ static FORK: Mutex<Fork> = Mutex::new(Fork { pipe: None, copied: false });
 /// Parts of chunks that are mapped at other addresses, too, and that belong to this process alone
 /// as memory of MPI_Alloc_mem does. The functions are called around each fork, as those for
 /// [`fork::at_fork`]; the lock of these parts comes ahead of that of the heap.
-pub struct Beside {
+pub struct ForkHooks {
     /// locks them
     pub before: fn(),
     /// shows all of them; called between the other functions, in parent and child
@@ -45,11 +45,11 @@ pub struct Beside {
     pub in_child: fn(),
 }
 
-static BESIDE: OnceLock<&'static Beside> = OnceLock::new();
+static FORK_HOOKS: OnceLock<&'static ForkHooks> = OnceLock::new();
 
 /// Makes children copy from now on, these parts too.
-pub fn watch_beside(beside: &'static Beside) {
-    let _ = BESIDE.set(beside);
+pub fn set_fork_hooks(hooks: &'static ForkHooks) {
+    let _ = FORK_HOOKS.set(hooks);
     watch();
 }
 
@@ -121,13 +121,13 @@ fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(S
 /// Shows all parts that a child copies.
 fn all_parts(books: &Books, show: &mut dyn FnMut(SegmentPart)) {
     parts(books.allocated.values(), &mut *show);
-    BESIDE.get().inspect(|beside| (beside.parts)(show));
+    FORK_HOOKS.get().inspect(|hooks| (hooks.parts)(show));
 }
 
 /// Before the fork: locks the heap, and checks whether the node has memory for copies.
 unsafe extern "C" fn before() {
-    let beside = BESIDE.get();
-    beside.inspect(|beside| (beside.before)());
+    let hooks = FORK_HOOKS.get();
+    hooks.inspect(|hooks| (hooks.before)());
     let books = HEAP.books();
     let mut fork = FORK.lock();
     let (mut bytes, mut count) = (0, 0);
@@ -148,7 +148,7 @@ unsafe extern "C" fn in_parent() {
     }
     // SAFETY: `before` has locked it in this thread.
     unsafe { HEAP.books.force_unlock() };
-    BESIDE.get().inspect(|beside| (beside.in_parent)());
+    FORK_HOOKS.get().inspect(|hooks| (hooks.in_parent)());
 }
 
 /// Runs in the child, which has no other thread: makes the child's copies, and unlocks the heap.
@@ -171,5 +171,5 @@ unsafe extern "C" fn in_child() {
     // of unlocked.
     // SAFETY: no other thread uses it; the state is consistent, because this thread had locked it.
     unsafe { core::ptr::from_ref(HEAP.books.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
-    BESIDE.get().inspect(|beside| (beside.in_child)());
+    FORK_HOOKS.get().inspect(|hooks| (hooks.in_child)());
 }

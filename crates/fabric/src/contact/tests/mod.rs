@@ -10,13 +10,9 @@ use std::time::Instant;
 
 use super::*;
 use crate::error::Result;
+pub use crate::wire::test_processes::secret;
 
 const QUESTION: [u8; BYTES] = [5; BYTES];
-
-/// The secret that all processes of the tests know.
-pub fn secret() -> Secret {
-    Secret::from([3, 4])
-}
 
 /// Waits until other threads have done something; fails after two minutes.
 pub fn until(what: &str, mut come: impl FnMut() -> bool) {
