@@ -141,6 +141,7 @@ impl Place<'_> {
     fn access(&self, rank: c_int) -> Result<Option<Rank>> {
         match self.node.target(rank) {
             Ok(rank) => {
+                self.window.remember(rank);
                 self.window.may_access(rank)?;
                 Ok(Some(rank))
             }

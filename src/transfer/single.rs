@@ -103,7 +103,6 @@ pub unsafe fn fetch_and_op(
             && by_instruction(place, basic, at)
             && let Some(kernel) = reduce::fetch_kernel(op, basic)
         {
-            place.window.remember(rank);
             return single(place, rank, || {
                 // SAFETY: `at` checked the window's side, the caller vouches for the other two.
                 unsafe { kernel(origin, result, at) };
@@ -144,7 +143,6 @@ pub unsafe fn compare_and_swap(
     let reach = Reach { first: 0, bytes: size.to_u64() };
     let work = |location: Location<'_>| match location {
         Location::Mapped(at) if by_instruction(place, basic, at) => {
-            place.window.remember(rank);
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was checked.
             single(place, rank, || unsafe {
