@@ -17,9 +17,6 @@ pub fn secret() -> Secret {
     Secret::from([3, 4])
 }
 
-/// Makes one more process for a test.
-pub(super) type Open = fn() -> Wire;
-
 /// Admits a process to the job of the tests.
 pub(super) fn of_the_job(wire: Wire) -> Wire {
     wire.admit(secret());

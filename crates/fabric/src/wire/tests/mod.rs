@@ -29,6 +29,9 @@ pub use crate::remote::{Network, Remote};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verbs::fake_device::profile::Profile;
 
+/// Makes one more process for a test.
+pub type Open = fn() -> Wire;
+
 /// A process with memory for others. The fields are dropped in their order.
 pub struct Side {
     exposed: Exposed,
