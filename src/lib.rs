@@ -2,10 +2,10 @@
 //!
 //! The modules, from the exported functions inwards; dependencies go one way: `abi` (the exported
 //! MPI functions) → `transfer` (data movement) → `window` (the object). `mpi` is the typed
-//! interface to the host MPI, `liveness` detects failures. Below are crates: `epoch` (which call is
-//! legal now, and the synchronisation protocols) → `fabric` (the transports) → `sys` (system
-//! calls), `memory` (memory of this process that others can map), `datatype` (the layout of data),
-//! and `base`, which all of them share.
+//! interface to the host MPI, `liveness` detects failures, `report` prints. Below are crates:
+//! `epoch` (which call is legal now, and the synchronisation protocols) → `fabric` (the transports)
+//! → `sys` (system calls), `memory` (memory of this process that others can map), `datatype` (the
+//! layout of data), and `base`, which all of them share.
 
 // The model checker has the crates below.
 #![cfg(not(loom))]
@@ -28,6 +28,7 @@ use fompi_sys as sys;
 pub(crate) mod abi;
 pub(crate) mod liveness;
 pub(crate) mod mpi;
+pub(crate) mod report;
 #[cfg(test)]
 mod tidy;
 pub(crate) mod transfer;
@@ -48,15 +49,15 @@ pub mod measured {
 #[doc(hidden)]
 pub mod fuzz_entries {
     pub use crate::epoch::exposure::posts;
+    pub use crate::epoch::regions::region_tables;
     pub use crate::fabric::contact::first_contact;
     pub use crate::fabric::{greetings, tcp_answers, tcp_requests};
+    pub use crate::liveness::deadlocks::lock_claims;
     pub use crate::memory::heap_view::heap_places;
+    pub use crate::memory::slots::announcements;
     pub use crate::mpi::datatype::datatypes;
     pub use crate::sys::passing::file_questions;
-    pub use crate::window::arena::announcements;
     pub use crate::window::descriptor::descriptors;
-    pub use crate::window::regions::region_tables;
-    pub use crate::window::waits::lock_claims;
     pub use crate::window::wide::post_lists::post_lists;
     pub use crate::window::wide::wide_notes;
 }

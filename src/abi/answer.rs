@@ -4,9 +4,10 @@
 use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Handle, Host};
+use crate::report;
 use crate::window::registry::{self, Found};
 use crate::window::synchronise::{self, Asserts};
-use crate::window::{Carrier, LocalWindow, Window, label, report};
+use crate::window::{Carrier, LocalWindow, Window, label};
 use core::ffi::{c_char, c_int};
 
 /// Executes a call on a window: `ours` if libfompi implements the window, `theirs` with the host

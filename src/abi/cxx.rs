@@ -7,8 +7,8 @@ use super::errhandler::{self, Function};
 use super::{MPI_Errhandler, keyvals};
 use crate::config::Config;
 use crate::mpi::Host;
+use crate::mpi::attributes::{Calling, Delete};
 use crate::sys::dl;
-use crate::window::attributes::{Calling, Delete};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 

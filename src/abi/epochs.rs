@@ -10,8 +10,8 @@ use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
 use crate::rank_numbers::Rank;
 use crate::window::quick_locks::{self, QuickLock, QuickUnlock};
-use crate::window::quick_window::QuickWindow;
-use crate::window::{LocalWindow, Window, registry, synchronise};
+use crate::window::quick_window::{EPOCHS, QuickWindow};
+use crate::window::{LocalWindow, Window, synchronise};
 use core::ffi::c_int;
 
 type Modes = [fn(&Constants) -> c_int];
@@ -223,7 +223,7 @@ quick_entry! {
         let target = Rank(rank.cast_unsigned());
         if assert != 0 {
             false
-        } else if let Some(window) = registry::quick(win, ENTRY).filter(|window| !window.is_due()) {
+        } else if let Some(window) = EPOCHS.find(win, ENTRY).filter(|window| !window.is_due()) {
             let host = window.host();
             let is = |hold: Hold| is_of_type(host, lock_type, hold);
             match quick_locks::lock_quick(window, target, is) {
@@ -257,7 +257,7 @@ quick_entry! {
     /// not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
-        match registry::quick(win, ENTRY) {
+        match EPOCHS.find(win, ENTRY) {
             Some(window) => {
                 let unlocked = quick_locks::unlock_quick(window, target);
                 match end_unlock(window, target, unlocked) {
@@ -286,7 +286,7 @@ quick_entry! {
     /// acquires a free lock on one node. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC
     /// within another access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
-        let window = registry::quick(win, ENTRY).filter(|window| assert == 0 && !window.is_due());
+        let window = EPOCHS.find(win, ENTRY).filter(|window| assert == 0 && !window.is_due());
         window.is_some_and(|window| quick_locks::lock_all_quick(window.whole(), window.node()))
     } {
         let host = Host::get();
@@ -302,7 +302,7 @@ quick_entry! {
     /// targets, then releases the lock, even if a target is lost. Errors: MPI_ERR_WIN,
     /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
     MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
-        match registry::quick(win, ENTRY) {
+        match EPOCHS.find(win, ENTRY) {
             Some(window) => match quick_locks::unlock_all_quick(window.whole(), window.node()) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
                 QuickUnlock::Rest(rest) => {
@@ -326,7 +326,7 @@ quick_entry! {
     /// RDMA device a wait until all requests are complete. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
     /// MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
-        let window = registry::quick(win, ENTRY);
+        let window = EPOCHS.find(win, ENTRY);
         let target = Rank(rank.cast_unsigned());
         window.is_some_and(|window| synchronise::flush_quick(window, target))
     } {
@@ -348,7 +348,7 @@ quick_entry! {
     /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is
     /// lost.
     MPI_Win_flush_local PMPI_Win_flush_local (rank: c_int, win: MPI_Win) {
-        let window = registry::quick(win, ENTRY);
+        let window = EPOCHS.find(win, ENTRY);
         let target = Rank(rank.cast_unsigned());
         window.is_some_and(|window| synchronise::flush_local_quick(window, target))
     } {
@@ -368,7 +368,7 @@ quick_entry! {
     /// within the node, and a wait for the RDMA device if requests are pending. Errors:
     /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC if no target is locked, MPI_ERR_OTHER if a target is lost.
     MPI_Win_flush_all PMPI_Win_flush_all (win: MPI_Win) {
-        registry::quick(win, ENTRY).is_some_and(synchronise::flush_all_quick)
+        EPOCHS.find(win, ENTRY).is_some_and(synchronise::flush_all_quick)
     } {
         let host = Host::get();
         on_window("MPI_Win_flush_all", host, win, synchronise::flush_all, |native| {
@@ -381,7 +381,7 @@ quick_entry! {
     /// (MPI-4.1 §12.5.4). Waits only for the RDMA device. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
     /// no target is locked, MPI_ERR_OTHER if a target is lost.
     MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
-        registry::quick(win, ENTRY).is_some_and(synchronise::flush_local_all_quick)
+        EPOCHS.find(win, ENTRY).is_some_and(synchronise::flush_local_all_quick)
     } {
         let host = Host::get();
         on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
@@ -394,7 +394,7 @@ quick_entry! {
     /// public copies of a window are identical (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
     /// MPI_ERR_WIN.
     MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
-        registry::quick(win, ENTRY).is_some_and(synchronise::sync_quick)
+        EPOCHS.find(win, ENTRY).is_some_and(synchronise::sync_quick)
     } {
         let host = Host::get();
         on_window("MPI_Win_sync", host, win, |_, node| {

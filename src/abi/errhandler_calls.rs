@@ -6,8 +6,8 @@ use super::errhandler::{Function, handle, is_predefined, keep, record, release, 
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
 use crate::error::{Class, Error};
 use crate::mpi::{Handle, Host};
+use crate::report;
 use crate::sync::Ordering;
-use crate::window::report;
 use core::ffi::{c_int, c_void};
 
 /// Creates an error handler.

@@ -4,10 +4,10 @@
 
 use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler_calls, keyvals};
 use crate::mpi::Host;
+use crate::mpi::attributes::{Calling, Delete, Language};
 use crate::mpi::host::Abi;
 use crate::number::Number;
 use crate::sys::dl;
-use crate::window::attributes::{Calling, Delete, Language};
 use core::ffi::{CStr, c_int, c_void};
 
 /// Fortran's .TRUE. in memory, in the representation of gfortran, which Open MPI expects.

@@ -8,9 +8,9 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::net::Wire;
 use crate::memory::heap;
 use crate::mpi::Host;
+use crate::mpi::hints;
 use crate::number::Number;
 use crate::sys::page_bytes;
-use crate::window::hints;
 use core::ffi::{c_int, c_void};
 
 /// The alignment if no info key requests more: a cache line. Memory of at least a page is

@@ -9,9 +9,9 @@ use super::{errhandler, keyvals};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::mpi::Host;
+use crate::mpi::attributes::{Calling, Language, set_calling};
 use crate::mpi::host::Abi;
 use crate::window::Window;
-use crate::window::attributes::{Calling, Language, set_calling};
 use core::ffi::{c_int, c_void};
 
 /// Returns an attribute in the form that the binding needs. In the MPICH ABI a predefined Fortran

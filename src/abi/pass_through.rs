@@ -13,9 +13,9 @@
 use crate::config::{Config, Fallback};
 use crate::mpi::Host;
 use crate::mpi::host::Unserved;
+use crate::report;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::dl;
-use crate::window::report;
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::CString;
 use std::sync::OnceLock;

@@ -8,8 +8,8 @@ use super::{MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
 use crate::error::Result;
 use crate::mpi::{Handle, Host, grequests};
+use crate::report::{Wrong, carry_out};
 use crate::transfer::{Place, Quick};
-use crate::window::report::{Wrong, carry_out};
 use crate::window::synchronise;
 use core::ffi::c_int;
 

@@ -5,7 +5,7 @@
 use crate::config::{self, Config, Fallback};
 use crate::mpi::Host;
 use crate::mpi::host::SearchOrder;
-use crate::window::report;
+use crate::report;
 
 /// The loader calls this function after it has loaded the program with its libraries, or a module.
 #[used]

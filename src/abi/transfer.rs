@@ -358,7 +358,7 @@ quick_entry! {
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
     ) {
         let given = !origin.is_null() && !result.is_null();
-        let to = if given { Quick::new(win, rank, ENTRY) } else { None };
+        let to = if given { Quick::open(win, rank, ENTRY) } else { None };
         let what = (disp as i64, datatype, op);
         // SAFETY: the caller's buffers.
         to.and_then(|to| unsafe {
@@ -389,7 +389,7 @@ quick_entry! {
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
     ) {
         let given = !origin.is_null() && !compare.is_null() && !result.is_null();
-        let to = if given { Quick::new(win, rank, ENTRY) } else { None };
+        let to = if given { Quick::open(win, rank, ENTRY) } else { None };
         let (origin, what) = ((origin.cast(), compare.cast()), (disp as i64, datatype));
         // SAFETY: the caller's buffers.
         to.and_then(|to| unsafe {

@@ -73,7 +73,7 @@ macro_rules! puts_and_gets {
             // Handles as the caller passed them: if those of one type differ in the unused upper
             // bits, the full call handles them.
             let same_type = $oc == $tc && $ot == $tt && !$origin.is_null();
-            let to = if same_type { Quick::new($win, $rank, ENTRY) } else { None };
+            let to = if same_type { Quick::open($win, $rank, ENTRY) } else { None };
             let from = passed($origin, $oc.into(), $ot);
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
@@ -110,7 +110,7 @@ macro_rules! accumulates {
             $op: $opt, $win: $wt, $($request: $rqt,)?
         ) [$({
             let same_type = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
-            let to = if same_type { Quick::new($win, $rank, ENTRY) } else { None };
+            let to = if same_type { Quick::open($win, $rank, ENTRY) } else { None };
             let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
@@ -151,7 +151,7 @@ macro_rules! get_accumulates {
             // As above.
             let same_type = $oc == 1 && $rc == 1 && $tc == 1 && $ot == $tt && $rst == $tt;
             let given = same_type && !$origin.is_null() && !$result.is_null();
-            let to = if given { Quick::new($win, $rank, ENTRY) } else { None };
+            let to = if given { Quick::open($win, $rank, ENTRY) } else { None };
             let what = ($disp as i64, $tt, $op);
             to.and_then(|to| {
                 // SAFETY: the caller's buffers.

@@ -1,7 +1,7 @@
-//! Detection of deadlocks of locks among the ranks of a node. Lock words count the holders of a
-//! lock and do not name them, and a report may not make taking a lock slower. So a rank that has
+//! Detection of deadlocks of locks among the processes of a node. Lock words count the holders of a
+//! lock and do not name them, and a report may not make taking a lock slower. So a process that has
 //! waited long for a lock shows the other processes of its node which lock it waits for and which
-//! locks it holds ([`Note`]). A rank that prints a line reads the notes of the other processes and
+//! locks it holds ([`Claims`]). A process that prints a line reads the claims of the others and
 //! searches for a cycle.
 
 #[cfg(any(test, fuzzing))]
@@ -9,21 +9,16 @@ mod claims_fuzz;
 #[cfg(fuzzing)]
 pub use claims_fuzz::lock_claims;
 
-use crate::config;
-use crate::epoch::state::Hold;
-use crate::mpi::Host;
-use crate::mpi::comm::Comm;
 use crate::rank_numbers::{Rank, Slot};
+use crate::report::printable;
 use crate::sys::proc_notes::{self, Note};
-use crate::sys::process;
-use crate::window::label::{label, printable};
-use crate::window::lock_queue_nodes::Wanted;
-use crate::window::{LocalWindow, Window, registry};
 
 /// How a lock is held or wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub enum LockKind {
+    /// MPI_Win_lock, shared
     Shared,
+    /// MPI_Win_lock, exclusive
     Exclusive,
     /// MPI_Win_lock_all
     All,
@@ -31,98 +26,72 @@ enum Kind {
 
 /// A lock of one window that a process holds or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Claim {
-    kind: Kind,
+pub struct Claim {
+    /// how
+    pub kind: LockKind,
     /// the rank in the window; 0 for MPI_Win_lock_all
-    target: Rank,
+    pub target: Rank,
 }
 
 impl Claim {
     /// MPI_Win_lock_all.
-    const ALL: Claim = Claim { kind: Kind::All, target: Rank::FIRST };
-
-    /// Returns the claim of MPI_Win_lock on a target.
-    fn of((target, hold): (Rank, Hold)) -> Claim {
-        let kind = if hold == Hold::Exclusive { Kind::Exclusive } else { Kind::Shared };
-        Claim { kind, target }
-    }
-
-    /// Returns the lock of a window that a thread waits for; `None` if it waits for something else.
-    fn wanted(window: &Window, wanted: Wanted) -> Option<Claim> {
-        match wanted {
-            Wanted::Lock(target) => locks(window).find(|(rank, _)| *rank == target).map(Claim::of),
-            Wanted::LockAll => Some(Claim::ALL),
-            Wanted::Accumulate(_) | Wanted::Regions(_) => None,
-        }
-    }
+    pub const ALL: Claim = Claim { kind: LockKind::All, target: Rank::FIRST };
 
     /// Returns whether a process that holds `other` keeps this lock of the same window from another
     /// process (MPI-4.1 §12.5.3).
     fn excludes(self, other: Claim) -> bool {
         match (self.kind, other.kind) {
-            (Kind::All, kind) | (kind, Kind::All) => kind == Kind::Exclusive,
-            (Kind::Shared, Kind::Shared) => false,
+            (LockKind::All, kind) | (kind, LockKind::All) => kind == LockKind::Exclusive,
+            (LockKind::Shared, LockKind::Shared) => false,
             _ => self.target == other.target,
         }
     }
 
     fn text(self) -> String {
         match self.kind {
-            Kind::Shared => format!("the shared lock of rank {}", self.target),
-            Kind::Exclusive => format!("the exclusive lock of rank {}", self.target),
-            Kind::All => String::from("MPI_Win_lock_all"),
+            LockKind::Shared => format!("the shared lock of rank {}", self.target),
+            LockKind::Exclusive => format!("the exclusive lock of rank {}", self.target),
+            LockKind::All => String::from("MPI_Win_lock_all"),
         }
     }
 }
 
 /// The identity of a window among all windows of this node: its arena and its slot there.
-type Id = (u64, Slot);
+pub type Id = (u64, Slot);
 
 /// The locks that a process shows while one of its threads waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Claims {
-    pid: i32,
+pub struct Claims {
+    /// the process
+    pub pid: i32,
     /// in MPI_COMM_WORLD
-    world_rank: Option<u32>,
+    pub world_rank: Option<u32>,
     /// whether another of its threads may give back a lock that it holds
-    threads: bool,
-    wants: (Id, Claim),
+    pub threads: bool,
+    /// the lock that it waits for
+    pub wants: (Id, Claim),
     /// its name for the window of that lock
-    label: String,
-    holds: Vec<(Id, Claim)>,
-}
-
-fn id(node: &LocalWindow) -> Id {
-    (node.arena().id(), node.slot)
-}
-
-/// Returns the locks of a window that this process holds or waits for. Leaves out those that were
-/// not taken (MPI_MODE_NOCHECK).
-pub(super) fn locks(window: &Window) -> impl Iterator<Item = (Rank, Hold)> {
-    let is_taken = |lock: &(Rank, Hold)| matches!(lock.1, Hold::Shared | Hold::Exclusive);
-    window.holds().into_iter().filter(is_taken)
-}
-
-/// Returns the locks of a window that this process holds, without those that its threads wait for.
-fn held(window: &Window) -> Vec<(Id, Claim)> {
-    let Some(node) = window.local() else { return Vec::new() };
-    let wanted = node.nodes.all_wanted();
-    let all = window.epochs.locks_all();
-    let has = |rank: &Rank| !wanted.contains(&Wanted::Lock(*rank));
-    let locks = locks(window).filter(|(rank, _)| has(rank)).map(Claim::of);
-    let all = (all && !wanted.contains(&Wanted::LockAll)).then_some(Claim::ALL);
-    locks.chain(all).map(|claim| (id(node), claim)).collect()
+    pub label: String,
+    /// the locks that it holds
+    pub holds: Vec<(Id, Claim)>,
 }
 
 impl Claims {
-    /// Returns the claims of this process, whose calling thread waits for `wanted`. `None`: that is
-    /// no lock of a window.
-    fn own(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Claims> {
-        let wants = (id(node), Claim::wanted(window, wanted)?);
-        let mut holds = Vec::new();
-        registry::for_each(|window| holds.extend(held(window)));
-        let (pid, threads) = (process::id(), window.epochs.has_threads());
-        Some(Claims { pid, world_rank: world_rank(), threads, wants, label: label(window), holds })
+    /// Shows them to the other processes of the node.
+    pub fn show(&self) -> Option<Note> {
+        Note::show(&self.to_text()).ok()
+    }
+
+    /// Returns the end of a line: the waiting process that holds the lock that this process waits
+    /// for, and the deadlock that they are part of. `None` if no waiting process of the node holds
+    /// it.
+    pub fn holder(&self) -> Option<String> {
+        chain(self, &shown())
+    }
+
+    /// Returns whether this process is part of a deadlock of locks that no thread can end.
+    pub fn are_deadlock(&self) -> bool {
+        is_proved(self, &shown())
     }
 
     fn waits_for(&self, other: &Claims) -> bool {
@@ -135,9 +104,9 @@ impl Claims {
         let rank = self.world_rank.map_or(String::from("-"), |rank| rank.to_string());
         let line = |what: &str, ((arena, slot), claim): &(Id, Claim)| {
             let kind = match claim.kind {
-                Kind::Shared => "shared",
-                Kind::Exclusive => "exclusive",
-                Kind::All => "all",
+                LockKind::Shared => "shared",
+                LockKind::Exclusive => "exclusive",
+                LockKind::All => "all",
             };
             format!("{what} {arena} {slot} {kind} {}\n", claim.target)
         };
@@ -159,9 +128,9 @@ impl Claims {
             let mut words = line.strip_prefix(what)?.split(' ').skip(1);
             let id = (words.next()?.parse().ok()?, Slot(words.next()?.parse().ok()?));
             let kind = match words.next()? {
-                "shared" => Kind::Shared,
-                "exclusive" => Kind::Exclusive,
-                "all" => Kind::All,
+                "shared" => LockKind::Shared,
+                "exclusive" => LockKind::Exclusive,
+                "all" => LockKind::All,
                 _ => return None,
             };
             Some((id, Claim { kind, target: Rank(words.next()?.parse().ok()?) }))
@@ -177,32 +146,6 @@ impl Claims {
             None => format!("process {}", self.pid),
         }
     }
-}
-
-/// Returns the rank of this process in MPI_COMM_WORLD, if it has one.
-fn world_rank() -> Option<u32> {
-    let host = Host::get();
-    match host.initialized() {
-        true => Comm(host.constants.comm_world).rank(host).ok(),
-        false => config::rank(),
-    }
-}
-
-/// Shows the other processes of the node what this process waits for and holds, if `wanted` is a
-/// lock of a window.
-pub fn show(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Note> {
-    Note::show(&Claims::own(window, node, wanted)?.to_text()).ok()
-}
-
-/// Returns the end of a line: the waiting process that holds the lock that this process waits for,
-/// and the deadlock that they are part of. `None` if no waiting process of the node holds it.
-pub fn text(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<String> {
-    chain(&Claims::own(window, node, wanted)?, &shown())
-}
-
-/// Returns whether this process is part of a deadlock of locks that no thread can end.
-pub fn are_deadlock(window: &Window, node: &LocalWindow, wanted: Wanted) -> bool {
-    Claims::own(window, node, wanted).is_some_and(|own| is_proved(&own, &shown()))
 }
 
 /// Returns the claims of the other processes of this node.
@@ -271,7 +214,7 @@ mod tests {
     const A: Id = (1, Slot(0));
     const B: Id = (1, Slot(1));
 
-    fn lock(kind: Kind, target: Rank) -> Claim {
+    fn lock(kind: LockKind, target: Rank) -> Claim {
         Claim { kind, target }
     }
 
@@ -287,7 +230,7 @@ mod tests {
 
     #[test]
     fn locks_exclude_each_other_as_the_standard_says() {
-        use Kind::{Exclusive, Shared};
+        use LockKind::{Exclusive, Shared};
         assert!(lock(Exclusive, Rank(1)).excludes(lock(Shared, Rank(1))));
         assert!(lock(Shared, Rank(1)).excludes(lock(Exclusive, Rank(1))));
         assert!(!lock(Shared, Rank(1)).excludes(lock(Shared, Rank(1))));
@@ -303,13 +246,13 @@ mod tests {
     fn two_that_wait_for_each_other_are_a_circle() {
         let own = process(
             10,
-            (A, lock(Kind::Exclusive, Rank(1))),
-            &[(A, lock(Kind::Exclusive, Rank(0)))],
+            (A, lock(LockKind::Exclusive, Rank(1))),
+            &[(A, lock(LockKind::Exclusive, Rank(0)))],
         );
         let other = process(
             11,
-            (A, lock(Kind::Exclusive, Rank(0))),
-            &[(A, lock(Kind::Exclusive, Rank(1)))],
+            (A, lock(LockKind::Exclusive, Rank(0))),
+            &[(A, lock(LockKind::Exclusive, Rank(1)))],
         );
         assert_eq!(pids(&own, std::slice::from_ref(&other)), Some(vec![11]));
         assert!(is_proved(&own, std::slice::from_ref(&other)));
@@ -324,26 +267,26 @@ mod tests {
 
     #[test]
     fn a_circle_goes_over_windows_and_processes_that_only_wait_are_not_in_it() {
-        let own = process(10, (A, lock(Kind::Exclusive, Rank(5))), &[(B, Claim::ALL)]);
-        let second = process(11, (A, Claim::ALL), &[(A, lock(Kind::Shared, Rank(5)))]);
+        let own = process(10, (A, lock(LockKind::Exclusive, Rank(5))), &[(B, Claim::ALL)]);
+        let second = process(11, (A, Claim::ALL), &[(A, lock(LockKind::Shared, Rank(5)))]);
         let third = process(
             12,
-            (B, lock(Kind::Exclusive, Rank(1))),
-            &[(A, lock(Kind::Exclusive, Rank(7)))],
+            (B, lock(LockKind::Exclusive, Rank(1))),
+            &[(A, lock(LockKind::Exclusive, Rank(7)))],
         );
-        let idle = process(13, (A, lock(Kind::Exclusive, Rank(7))), &[]);
+        let idle = process(13, (A, lock(LockKind::Exclusive, Rank(7))), &[]);
         let others = [idle, third, second];
         assert_eq!(pids(&own, &others), Some(vec![11, 12]));
         assert_eq!(pids(&own, &others[..2]), None);
         // The locks of the same words in other windows.
-        let elsewhere = process(10, (B, lock(Kind::Exclusive, Rank(5))), &[(A, Claim::ALL)]);
+        let elsewhere = process(10, (B, lock(LockKind::Exclusive, Rank(5))), &[(A, Claim::ALL)]);
         assert_eq!(pids(&elsewhere, &others), None);
     }
 
     #[test]
     fn a_holder_that_waits_for_somebody_else_is_named() {
-        let own = process(10, (A, lock(Kind::Shared, Rank(1))), &[]);
-        let holder = process(11, (B, Claim::ALL), &[(A, lock(Kind::Exclusive, Rank(1)))]);
+        let own = process(10, (A, lock(LockKind::Shared, Rank(1))), &[]);
+        let holder = process(11, (B, Claim::ALL), &[(A, lock(LockKind::Exclusive, Rank(1)))]);
         let text = chain(&own, &[holder]).unwrap();
         assert!(text.ends_with(", which waits for MPI_Win_lock_all of window \"a b\""));
         assert!(!text.contains("deadlock"));
@@ -352,8 +295,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again_and_nonsense_is_not() {
-        let holds = [(A, lock(Kind::Shared, Rank(3))), (B, Claim::ALL)];
-        let mut claims = process(10, (A, lock(Kind::Exclusive, Rank(1))), &holds);
+        let holds = [(A, lock(LockKind::Shared, Rank(3))), (B, Claim::ALL)];
+        let mut claims = process(10, (A, lock(LockKind::Exclusive, Rank(1))), &holds);
         assert_eq!(Claims::of_text(&claims.to_text()), Some(claims.clone()));
         (claims.world_rank, claims.threads, claims.holds) = (None, true, Vec::new());
         let text = claims.to_text();

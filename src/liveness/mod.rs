@@ -8,8 +8,10 @@
 //! | [`lives`]      | which processes of this node have ended, by records in their arena       |
 //! | [`departures`] | which of them have called MPI_Finalize, so that their end is no failure  |
 //! | [`losses`]     | which process of any node is lost, as noted for all ranks of this node   |
+//! | [`deadlocks`]  | whether processes of this node wait for locks of each other                 |
 //! | [`watch`]      | when a waiting rank checks the processes of other nodes                  |
 
+pub mod deadlocks;
 pub mod departures;
 pub mod lives;
 pub mod losses;

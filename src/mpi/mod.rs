@@ -2,19 +2,23 @@
 //! datatypes. This library uses it for launch, collectives at set-up, datatypes and requests; never
 //! for one-sided transfers.
 
+pub mod attributes;
 pub mod comm;
 mod completed;
 pub mod constants;
 pub mod datatype;
 mod family;
+mod flavor;
 pub mod functions;
 pub mod grequests;
 pub mod handle;
+pub mod hints;
 pub mod host;
 pub mod info;
 pub mod level;
 pub mod own_job;
 pub mod table;
 
+pub use flavor::Flavor;
 pub use handle::Handle;
 pub use host::{EntryName, Host};

@@ -15,7 +15,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::window::report::Why;
+use crate::report::Why;
 
 /// The error of a rank that fails because a rank on another node failed; the cause is not known
 /// here.

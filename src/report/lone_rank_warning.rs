@@ -4,12 +4,12 @@
 //! script loads. The warning is written when the first window is made. Correctness does not depend
 //! on it.
 
+use super::say;
 use crate::config::{Config, Fallback};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sync::{AtomicBool, Ordering};
 use crate::sys::job;
-use crate::window::report;
 
 /// The variables in which launchers of MPICH's family, and Open MPI's, pass the number of ranks and
 /// the rank.
@@ -54,7 +54,7 @@ pub fn warn_once(host: &Host) {
         return;
     }
     let name = Host::seen().map_or_else(String::new, |(name, _)| format!(" ({name})"));
-    report::say(&format!(
+    say(&format!(
         "the launcher started {} processes, but MPI_COMM_WORLD has one rank: the launcher belongs \
          to another MPI than the program{name}; start it with the launcher of that MPI \
          (fompirun --mpi ...)",

@@ -6,25 +6,17 @@
 //! information that /proc has about the other ranks. In later calls on the communicator all ranks
 //! are known to have libfompi, and the report is printed only if FOMPI_VERBOSE is set.
 
+use super::{named, say};
 use crate::config::{self, Config};
-use crate::epoch::fence;
-use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
-use crate::rank_numbers::{Rank, RankOnNode, Slot};
+use crate::rank_numbers::Rank;
 use crate::sys::job::{self, WaitMark};
-use crate::window::arena::Arena;
-use crate::window::control_blocks::ControlBlocks;
-use crate::window::label::label;
-use crate::window::registry;
-use crate::window::report::{named, say};
-use crate::window::wait_progress::NodeIdle;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Returns how long a rank waits before it prints a report.
-fn patience() -> Duration {
+pub fn patience() -> Duration {
     Duration::from_secs(if Config::get().reports_waits { 5 } else { 20 })
 }
 
@@ -257,55 +249,9 @@ fn text_without(rank: Rank, others: &[Other]) -> Option<String> {
     Some(format!("libfompi is not loaded in {names}; {REMEDY}"))
 }
 
-fn waits(call: &str, rank: Rank, waited: Duration) -> String {
+/// Returns the begin of a report.
+pub fn waits(call: &str, rank: Rank, waited: Duration) -> String {
     format!("rank {rank} has waited {} s in {call}", waited.as_secs())
-}
-
-/// A wait in a barrier of an arena, in a call that makes or frees a window.
-#[derive(Default)]
-pub struct BarrierWait {
-    began: Option<Instant>,
-    /// the wait after which the rank prints its next report; `None`: not set yet
-    due: Option<Duration>,
-}
-
-impl BarrierWait {
-    /// Prints the report when it is time, and again when this rank has waited twice as long.
-    /// `slot`: the slot with the words of the barrier. Called periodically.
-    pub fn report_if_due(&mut self, arena: &Arc<Arena>, slot: Slot, call: &'static str) {
-        let waited = self.began.get_or_insert_with(Instant::now).elapsed();
-        if waited < *self.due.get_or_insert_with(patience) || !Config::get().verbose {
-            return;
-        }
-        self.due = self.due.map(|due| due * 2);
-        let words = CpuWords::new(ControlBlocks::of(arena, slot), NodeIdle::new(arena.clone()));
-        let absent: Vec<RankOnNode> =
-            fence::absent(&words, 1).into_iter().map(Rank::of_node_words).collect();
-        let is_here = |rank: &RankOnNode| !absent.contains(rank);
-        if RankOnNode::all(arena.size).find(is_here) == Some(arena.rank) {
-            let process = |rank: &RankOnNode| {
-                (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid))
-            };
-            if let Some(names) = named(absent.iter().map(process).collect()) {
-                let waits = waits(call, arena.name_of(arena.rank), waited);
-                let window = label_at(arena, slot).map(|label| format!(", {label},"));
-                say(&format!("{waits}{} for {names}", window.unwrap_or_default()));
-            }
-        }
-    }
-}
-
-/// Returns how a line names the window whose control words are in a slot, if a window of this
-/// process has it: one that is made has none yet.
-fn label_at(arena: &Arc<Arena>, slot: Slot) -> Option<String> {
-    let mut found = None;
-    registry::for_each(|window| {
-        if window.local().is_some_and(|node| Arc::ptr_eq(node.arena(), arena) && node.slot == slot)
-        {
-            found = Some(label(window));
-        }
-    });
-    found
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 //! one per job if windows are delegated. Rank 0 of the window prints them on standard error, by one
 //! write per line.
 
-use super::flavor::Flavor;
-use super::own_ranges::OwnRange;
+pub mod collective_outcome;
+pub mod lone_rank_warning;
+pub mod missing_ranks;
+
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
 use crate::memory::adopted::NotAdopted;
+use crate::memory::own_ranges::OwnRange;
+use crate::mpi::Flavor;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
 use parking_lot::Mutex;
@@ -207,6 +211,12 @@ pub fn named(processes: Vec<(Rank, Option<i32>)>) -> Option<String> {
     let more = processes.len() - names.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| names.join(", ") + &more)
+}
+
+/// Returns a name that a program gave, without characters that would break the line.
+pub fn printable(name: &[u8]) -> String {
+    let text = String::from_utf8_lossy(name);
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Prints the error that ends the job, with the rank if the launcher has passed it to the process.

@@ -10,6 +10,7 @@
 use super::Place;
 use super::acc_run::Guard;
 use crate::epoch::lock::passes::{Caller, SwitchLimits};
+use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::lock::{self, Mode, acquire_and_read, atomic_calls};
 use crate::error::Result;
 use crate::fabric::location::Unmapped;
@@ -18,7 +19,6 @@ use crate::fabric::remote::{LockAt, Remote};
 use crate::fabric::remote_words::Begun;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
-use crate::window::lock_queue_nodes::Wanted;
 use crate::window::protocols::{Protocols, on_protocols, on_words};
 use crate::window::wide::WideWindow;
 use crate::window::wide::many_nodes::ManyNodes;

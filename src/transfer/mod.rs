@@ -23,13 +23,11 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
-use crate::mpi::comm::Comm;
-use crate::mpi::{EntryName, Handle, Host};
+use crate::mpi::{Handle, Host};
 use crate::rank_numbers::Rank;
-use crate::sync::computed;
-use crate::window::quick_window::QuickWindow;
-use crate::window::report::{self, Wrong};
-use crate::window::{LocalWindow, Window, registry, target};
+use crate::report::{self, Wrong};
+pub use crate::window::quick_window::Quick;
+use crate::window::{LocalWindow, Window};
 use core::ffi::c_int;
 
 /// A buffer of the origin, as the user described it.
@@ -78,61 +76,6 @@ pub struct Place<'a> {
     pub window: &'a Window,
     /// its memory
     pub node: &'a LocalWindow,
-}
-
-/// The target of a call on the fast path.
-#[derive(Clone, Copy)]
-pub struct Quick {
-    window: QuickWindow,
-    target: &'static target::Target,
-}
-
-impl Quick {
-    /// Finds one of our windows, and a target that may be accessed now. Returns `None` for anything
-    /// unusual; the full call carries that out, or finds the error.
-    #[inline(always)]
-    pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
-        let window = registry::quick_transfer(win, entry)?;
-        if window.is_due() {
-            return None;
-        }
-        let target = window.target(Rank(rank.cast_unsigned()))?;
-        window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
-    }
-
-    /// Returns the window's communicator.
-    pub fn comm(&self) -> Comm {
-        self.window.node().comm()
-    }
-
-    /// Whether the target is in a passive target epoch.
-    #[inline(always)]
-    pub fn is_passive(&self) -> bool {
-        self.window.epochs.access.locks(|| &self.target.access)
-    }
-
-    /// Returns the host MPI.
-    #[inline(always)]
-    pub fn host(&self) -> &'static Host {
-        self.window.host()
-    }
-
-    /// Returns the address of an element of a predefined type that one atomic instruction may
-    /// change now, and the function with that instruction, which `kernel` finds.
-    #[inline(always)]
-    fn word<K>(
-        &self,
-        (disp, datatype): (i64, Handle),
-        kernel: impl FnOnce(&Host, Basic) -> Option<K>,
-    ) -> Option<(*mut u8, K)> {
-        // In this order few values are in use at a time, so that the call needs few registers.
-        let host = self.host();
-        let known = host.tables.types.find(datatype)?;
-        let bytes = computed!(u64::from(known.size));
-        let kernel = kernel(host, known.basic)?;
-        let place = self.target.element_place(self.window.part().pass, disp)?;
-        Some((place.of_word(bytes)?, kernel))
-    }
 }
 
 impl Place<'_> {

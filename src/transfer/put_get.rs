@@ -54,7 +54,7 @@ fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
     // No bytes for a type with holes. A negative length is larger than any memory.
     let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
     let length = computed!(length);
-    Some((to.target.place(disp)?.of(length)?, length))
+    Some((to.target.bytes_at(disp, length)?, length))
 }
 
 /// Transfers all runs of two type maps between the origin and window memory that is mapped; their

@@ -2,18 +2,18 @@
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
 use super::address::Reach;
-use super::lock_queue_nodes::Wanted;
-use super::own_ranges::OwnRange;
 use super::protocols::on_words;
-use super::regions::{RegionEntry, RegionLocation, Regions};
 use super::wide::locate::By;
 use super::{LocalWindow, Memory, library_loads};
+use crate::epoch::lock::used_nodes::Wanted;
+use crate::epoch::regions::tables::{RegionEntry, RegionLocation, Regions};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Gathering;
 use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Remote};
+use crate::memory::own_ranges::OwnRange;
 use crate::memory::{heap, maps};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};

@@ -1,6 +1,7 @@
 //! Names of windows in errors and reports.
 
 use super::Window;
+use crate::report::printable;
 
 /// Returns how a line names a window: by the name that the program gave it, or by its handle.
 pub fn label(window: &Window) -> String {
@@ -17,10 +18,4 @@ pub fn call_on(window: &Window, call: &str) -> String {
 fn name(window: &Window) -> Option<String> {
     let name = window.name.lock();
     (!name.is_empty()).then(|| format!("window \"{}\"", printable(&name)))
-}
-
-/// Returns a name that a program gave, without characters that would break the line.
-pub fn printable(name: &[u8]) -> String {
-    let text = String::from_utf8_lossy(name);
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

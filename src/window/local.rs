@@ -3,18 +3,18 @@
 
 use super::Flavor;
 use super::arena::Arena;
-use super::common::Common;
 use super::control_blocks::ControlBlocks;
-use super::lock_queue_nodes::UsedNodes;
-use super::own_ranges::OwnRange;
-use super::regions::Regions;
 use super::wait_progress::NodeIdle;
 use super::wide::WideWindow;
-use super::window_memory_cache::HasKeep;
 use super::window_puts::WindowPuts;
 use crate::epoch::lock::overtaking::{self, Overtaking};
+use crate::epoch::lock::used_nodes::UsedNodes;
+use crate::epoch::regions::tables::Regions;
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
+use crate::memory::own_ranges::OwnRange;
+use crate::memory::window_memory::Common;
+use crate::memory::window_memory_cache::HasKeep;
 use crate::mpi::comm::{Comm, Group};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};

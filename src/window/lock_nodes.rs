@@ -1,8 +1,8 @@
 //! The queue nodes of a window, as the locks take them ([`Nodes`]).
 
 use super::LocalWindow;
-use super::lock_queue_nodes::Wanted;
 use crate::epoch::lock::Nodes;
+use crate::epoch::lock::used_nodes::Wanted;
 use crate::error::Result;
 use crate::fabric::WordAt;
 use crate::mpi::Host;

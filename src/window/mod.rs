@@ -6,48 +6,39 @@
 pub mod address;
 pub mod arena;
 pub mod attached;
-pub mod attributes;
-pub mod collective_outcome;
-pub mod common;
 mod complete_puts;
 pub mod control_blocks;
 pub mod countdown;
 pub mod create;
 pub mod descriptor;
-mod flavor;
-pub mod hints;
 pub mod label;
 pub mod library_loads;
 mod local;
 pub mod lock_nodes;
-pub mod lock_queue_nodes;
 pub mod mapped_bytes;
-pub mod own_ranges;
 pub mod protocols;
 pub mod quick_locks;
 pub mod quick_window;
-pub mod regions;
 pub mod registry;
-pub mod report;
 pub mod synchronise;
 pub mod target;
 pub mod wait_progress;
 pub mod waits;
 pub mod wide;
-pub mod window_memory_cache;
 mod window_puts;
 
-pub use flavor::Flavor;
+pub use crate::mpi::Flavor;
 pub use local::LocalWindow;
 use local::Memory;
 
 use crate::epoch::state::Epochs;
+use crate::memory::own_ranges::OwnRange;
 use crate::mpi::Handle;
+use crate::mpi::attributes::Attributes;
+use crate::mpi::hints::Hints;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
-use attributes::Attributes;
 use core::ffi::c_int;
 use countdown::Countdown;
-use own_ranges::OwnRange;
 use parking_lot::Mutex;
 use target::QuickPart;
 
@@ -72,7 +63,7 @@ pub struct Window {
     /// its name (MPI_Win_set_name), bytes as given
     pub name: Mutex<Vec<u8>>,
     /// the hints that the user gave
-    pub info: Mutex<hints::Hints>,
+    pub info: Mutex<Hints>,
     /// the attributes that the program has set
     pub attributes: Attributes,
     /// whether it is for several threads only because a library may have been loaded

@@ -10,11 +10,10 @@
 //! ([`HANDLES`]) have been made; only then a new window gets the same number.
 
 use super::Window;
-use super::quick_window::QuickWindow;
+use super::quick_window::{EPOCHS, TRANSFERS};
 use super::window_puts::WindowPuts;
 use crate::error::{Class, Error, Result};
 use crate::memory::gpu;
-use crate::mpi::{EntryName, Host};
 use crate::number::Number;
 use crate::sync::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::process;
@@ -31,31 +30,8 @@ const HANDLES: u32 = (SLOTS as u32) << 9;
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
 
-/// The windows for fast-path calls of one kind; null: none. As [`WINDOWS`], but by the lower half
-/// of the handle, which is one instruction less; slots above its half have no entry. An entry has a
-/// place for each of the two names of a call: [`place_of`].
-type QuickTable = [AtomicPtr<Window>; QUICK_ENTRIES + 1];
-const QUICK_ENTRIES: usize = 1 << u16::BITS;
-
-/// The windows for fast-path calls that move data: those with a target whose memory is mapped here.
-static TRANSFERS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
-
 /// The highest entry in [`TRANSFERS`] so far.
 static LAST_TRANSFER: AtomicUsize = AtomicUsize::new(0);
-
-/// The windows for fast-path calls that open or close epochs, or complete operations: those without
-/// small puts that a call has to complete (`window_puts`).
-static EPOCHS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
-
-/// Returns the place of an entry for calls by this name. The entries of windows are odd, so the
-/// place above is that of no other window.
-#[inline(always)]
-fn place_of(entry: usize, name: EntryName) -> usize {
-    match name {
-        EntryName::Mpi => entry + 1,
-        EntryName::Pmpi => entry,
-    }
-}
 
 /// The handles that are free.
 struct Free {
@@ -137,36 +113,8 @@ pub fn find(handle: usize) -> Found {
 
 /// Returns the entry of a window for fast-path calls, if it has one.
 fn quick_entry(handle: u32) -> Option<usize> {
-    let entry = handle.to_usize() % QUICK_ENTRIES;
-    (slot_of(handle) == entry >> 1).then_some(entry)
-}
-
-/// Returns the window of a handle as the caller passed it, if calls by this name are for libfompi,
-/// and fast-path calls that open or close epochs or complete operations serve the window.
-#[inline(always)]
-pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
-    look_up(&EPOCHS, handle, name)
-}
-
-/// Returns the same for fast-path calls that move data.
-#[inline(always)]
-pub fn quick_transfer(handle: usize, name: EntryName) -> Option<QuickWindow> {
-    look_up(&TRANSFERS, handle, name)
-}
-
-/// Looks a window up. Six instructions and two loads: no check of the encoding, because an entry
-/// compares its handle with all 32 bits that a handle may have. Garbage above them does not matter,
-/// and a handle of the host MPI is even in its lower half.
-#[inline(always)]
-fn look_up(table: &'static QuickTable, handle: usize, name: EntryName) -> Option<QuickWindow> {
     let entry = usize::from(handle.low_u16());
-    // Acquire: pairs with the Release in `enter`.
-    let window = table[place_of(entry, name)].load(Ordering::Acquire);
-    // SAFETY: null, or as in `find`.
-    let window: &'static Window = unsafe { window.as_ref() }?;
-    // SAFETY: the callers of `enter` checked that it has a part for fast-path calls.
-    let window = unsafe { QuickWindow::new(window) };
-    (window.part().handle == handle.low_u32()).then_some(window)
+    (slot_of(handle) == entry >> 1).then_some(entry)
 }
 
 /// Enters a window for fast-path calls if they can serve it. The lock of [`FREE`] is held, so that
@@ -175,7 +123,7 @@ fn serve(window: &Window) {
     let (Some(quick), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
     let entered = ptr::from_ref(window).cast_mut();
     if !window.local().is_some_and(|node| node.small_puts.have_been_used()) {
-        enter(&EPOCHS, entered, entry);
+        EPOCHS.enter(entered, entry);
     }
     if quick.targets.all().any(|(_, target)| target.is_mapped()) {
         enter_transfers(entered, entry);
@@ -187,9 +135,9 @@ fn serve(window: &Window) {
 fn enter_transfers(window: *mut Window, entry: usize) {
     // Relaxed: `gpu::are_absent` orders it.
     LAST_TRANSFER.fetch_max(entry, Ordering::Relaxed);
-    enter(&TRANSFERS, window, entry);
+    TRANSFERS.enter(window, entry);
     if !gpu::are_absent() {
-        leave(&TRANSFERS, entry);
+        TRANSFERS.leave(entry);
     }
 }
 
@@ -197,38 +145,12 @@ fn enter_transfers(window: *mut Window, entry: usize) {
 /// Takes no lock: a child of fork(2) may load libraries.
 pub(super) fn withdraw_transfers() {
     // Relaxed: `gpu::may_come` orders it.
-    let last = LAST_TRANSFER.load(Ordering::Relaxed);
-    for place in TRANSFERS.iter().take(last + 2) {
-        if !place.load(Ordering::Relaxed).is_null() {
-            place.store(ptr::null_mut(), Ordering::Relaxed);
-        }
-    }
+    TRANSFERS.leave_all(LAST_TRANSFER.load(Ordering::Relaxed));
 }
 
 /// Lets fast-path calls that move data serve all windows again.
 pub(super) fn serve_transfers_again() {
     for_each(serve);
-}
-
-/// Enters a window for fast-path calls by the names whose calls are known to be for libfompi.
-#[inline]
-fn enter(table: &'static QuickTable, window: *mut Window, entry: usize) {
-    for name in [EntryName::Mpi, EntryName::Pmpi] {
-        if Host::known(name).is_some() {
-            // Release: pairs with the Acquire in `look_up`.
-            table[place_of(entry, name)].store(window, Ordering::Release);
-        }
-    }
-}
-
-/// Takes a window out of a table.
-#[inline]
-fn leave(table: &'static QuickTable, entry: usize) {
-    for name in [EntryName::Mpi, EntryName::Pmpi] {
-        // Relaxed: a thread that must complete the small put for which the window leaves has
-        // synchronised with the thread that made it. No call uses a window while it is freed.
-        table[place_of(entry, name)].store(ptr::null_mut(), Ordering::Relaxed);
-    }
 }
 
 /// Enters a window for fast-path calls that move data, after the first record of a target. A thread
@@ -254,7 +176,7 @@ pub(super) fn leave_entry_to(window: &Window, puts: &WindowPuts) {
 /// small put that a later call completes.
 #[inline]
 pub(super) fn withdraw(handle: u32) {
-    leave(&EPOCHS, usize::from(handle.low_u16()));
+    EPOCHS.leave(usize::from(handle.low_u16()));
 }
 
 /// Lets these fast-path calls serve a window again, behind the small puts for which it was
@@ -262,7 +184,7 @@ pub(super) fn withdraw(handle: u32) {
 #[inline]
 pub(super) fn serve_again(handle: u32) {
     let window = WINDOWS[slot_of(handle)].load(Ordering::Relaxed); // one that this thread uses
-    enter(&EPOCHS, window, usize::from(handle.low_u16()));
+    EPOCHS.enter(window, usize::from(handle.low_u16()));
 }
 
 /// Lets fast-path calls by their MPI names find all windows. [`Host::known`] knows that these calls
@@ -375,8 +297,8 @@ pub fn remove(window: &'static Window) -> Box<Window> {
     let slot = slot_of(window.handle);
     let free = FREE.lock();
     if let Some(entry) = quick_entry(window.handle) {
-        leave(&EPOCHS, entry);
-        leave(&TRANSFERS, entry);
+        EPOCHS.leave(entry);
+        TRANSFERS.leave(entry);
     }
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
     drop(free);

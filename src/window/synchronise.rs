@@ -4,10 +4,11 @@
 
 use super::countdown::QUICK_PER_FULL;
 use super::create::barrier::collective_words;
-use super::lock_queue_nodes::Wanted;
 use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
+use super::wait_progress::CollectiveWait;
 use super::{LocalWindow, Window, waits};
+use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::lock::{self, Spare};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
@@ -97,7 +98,8 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
         return fence_all(node, true);
     }
     // Stores of this process come before its part in the barrier, wherever the words are.
-    let words = collective_words(node.arena(), node.slot, call);
+    let wait = CollectiveWait { slot: node.slot, call, is_quiet: false };
+    let words = collective_words(node.arena(), wait);
     fence::fence(&words, node.arena().barrier, node.next_barrier(), true)
 }
 

@@ -104,26 +104,38 @@ impl Target {
         Some((first, self.bytes.wrapping_sub(first)))
     }
 
-    /// Returns the location of displacement `disp`; `None` if it is outside of the memory mapped
-    /// here.
+    /// Returns the address of displacement `disp` if there are `bytes` bytes, at least one, that
+    /// are all inside of the memory mapped here.
     #[inline(always)]
-    pub fn place(&self, disp: i64) -> Option<Start> {
-        let (first, bytes_left) = self.start(disp)?;
-        let at = self.at.wrapping_add(first.to_usize());
-        Some(Start { at: computed!(at), bytes_left: computed!(bytes_left) })
+    pub fn bytes_at(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
+        let (at, bytes_left) = self.place(disp)?;
+        // One comparison: 0 bytes become the largest number.
+        (bytes.wrapping_sub(1) < bytes_left).then_some(at)
     }
 
-    /// Returns the location of displacement `disp`, if this rank may change single words there by
-    /// atomic instructions (`epoch::lock::passes`): `pass` is the bit of its pass. `None` also if
-    /// it is outside.
+    /// Returns the address of displacement `disp` if this rank may change single words there by
+    /// atomic instructions (`epoch::lock::passes`), it is a multiple of `bytes` bytes, a power of
+    /// two or none, and they are all inside. `pass`: the bit of the rank's pass.
     #[inline(always)]
-    pub fn element_place(&self, pass: u64, disp: i64) -> Option<Start> {
+    pub fn word_at(&self, pass: u64, disp: i64, bytes: u64) -> Option<*mut u8> {
         // Acquire: the operation is ordered after this load. It pairs with the Release by which the
         // rank got its pass.
         if self.pass().load(Ordering::Acquire) & pass == 0 {
             return None;
         }
-        self.place(disp)
+        let (at, bytes_left) = self.place(disp)?;
+        // For 0 bytes the mask has all bits.
+        let mask = bytes.wrapping_sub(1);
+        (mask < bytes_left && at.addr().to_u64() & mask == 0).then_some(at)
+    }
+
+    /// Returns the address of displacement `disp`, and the bytes from there to the end of the
+    /// memory; `None` if it is outside of the memory mapped here.
+    #[inline(always)]
+    fn place(&self, disp: i64) -> Option<(*mut u8, u64)> {
+        let (first, bytes_left) = self.start(disp)?;
+        let at = self.at.wrapping_add(first.to_usize());
+        Some((computed!(at), computed!(bytes_left)))
     }
 
     /// Returns the word with the pass of this rank.
@@ -142,32 +154,6 @@ impl Target {
     /// Whether some byte of it is mapped here.
     pub fn is_mapped(&self) -> bool {
         self.bytes > 0
-    }
-}
-
-/// A location in mapped memory, for the fast path.
-#[derive(Clone, Copy)]
-pub struct Start {
-    at: *mut u8,
-    /// bytes from there to the end of the memory that its rank exposes
-    bytes_left: u64,
-}
-
-impl Start {
-    /// Returns the address if there are `bytes` bytes, at least one, that are all inside.
-    #[inline(always)]
-    pub fn of(self, bytes: u64) -> Option<*mut u8> {
-        // One comparison: 0 bytes become the largest number.
-        (bytes.wrapping_sub(1) < self.bytes_left).then_some(self.at)
-    }
-
-    /// Returns the address if it is a multiple of `bytes` bytes, a power of two or none, and they
-    /// are all inside.
-    #[inline(always)]
-    pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
-        // For 0 bytes the mask has all bits.
-        let mask = bytes.wrapping_sub(1);
-        (mask < self.bytes_left && self.at.addr().to_u64() & mask == 0).then_some(self.at)
     }
 }
 

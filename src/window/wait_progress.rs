@@ -10,6 +10,7 @@ use crate::fabric::shm::awake::{AwakeLimit, AwakeOutcome};
 use crate::fabric::shm::words::Idle;
 use crate::mpi::Host;
 use crate::number::Number;
+use crate::rank_numbers::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::proc_notes::Note;
 use crate::sys::{futex, process};
@@ -81,15 +82,50 @@ pub struct NodeIdle {
     is_shared: bool,
     /// how long this process has waited for words of the window; `None` if waits are not reported
     total: Option<Total>,
+    /// the call that makes or frees a window, if it waits in one
+    collective: Option<CollectiveWait>,
+}
+
+/// A wait in a barrier of a call that makes or frees a window.
+#[derive(Clone, Copy)]
+pub struct CollectiveWait {
+    /// the slot with the words of the barrier
+    pub slot: Slot,
+    /// the user's call
+    pub call: &'static str,
+    /// whether the host MPI makes no progress meanwhile (`create::quiet`)
+    pub is_quiet: bool,
 }
 
 impl NodeIdle {
     /// Creates it for a window of the processes of `arena`.
     pub fn new(arena: Arc<Arena>) -> NodeIdle {
+        let total = Config::get().reports_waits.then(Total::default);
+        NodeIdle::with(arena, total, None)
+    }
+
+    /// Creates it for a barrier of the processes of `arena`.
+    pub fn of_collective(arena: Arc<Arena>, wait: CollectiveWait) -> NodeIdle {
+        NodeIdle::with(arena, None, Some(wait))
+    }
+
+    fn with(
+        arena: Arc<Arena>,
+        total: Option<Total>,
+        collective: Option<CollectiveWait>,
+    ) -> NodeIdle {
         let is_shared = arena.size.to_usize() > process::cores();
         let spins = if is_shared { SPINS_SHARED } else { SPINS };
-        let total = Config::get().reports_waits.then(Total::default);
-        NodeIdle { arena, spins, is_shared, total }
+        NodeIdle { arena, spins, is_shared, total, collective }
+    }
+
+    /// Returns the wait in a call that makes or frees a window, if it is one.
+    pub fn collective(&self) -> Option<CollectiveWait> {
+        self.collective
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.collective.is_some_and(|wait| wait.is_quiet)
     }
 
     /// Returns the arena of the processes that this one waits for.
@@ -124,7 +160,8 @@ impl Idle for NodeIdle {
     }
 
     fn round(&self, round: u32) {
-        if self.is_shared && !(round + 1).is_multiple_of(ROUNDS_PER_PROGRESS) {
+        let yields = self.is_shared && !(round + 1).is_multiple_of(ROUNDS_PER_PROGRESS);
+        if yields || self.is_quiet() {
             std::thread::yield_now();
         } else {
             self.progress();
@@ -132,7 +169,9 @@ impl Idle for NodeIdle {
     }
 
     fn progress(&self) {
-        self.arena.comm.progress(Host::get());
+        if !self.is_quiet() {
+            self.arena.comm.progress(Host::get());
+        }
     }
 
     fn check(&self, wait: &mut Waiting) -> Result<()> {

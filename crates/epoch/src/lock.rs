@@ -86,6 +86,8 @@ pub mod standing;
 pub mod tickets;
 mod two_levels;
 pub mod unconfirmed_targets;
+#[cfg(not(loom))]
+pub mod used_nodes;
 mod word;
 
 use crate::error::Result;

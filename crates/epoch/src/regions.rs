@@ -57,6 +57,16 @@
 //! it waits, notices and fails. A process that dies elsewhere leaves nothing behind here. In no
 //! case does a rank see a table that is half changed.
 
+#[cfg(not(loom))]
+mod region;
+#[cfg(not(loom))]
+mod registered;
+#[cfg(not(loom))]
+pub mod tables;
+
+#[cfg(fuzzing)]
+pub use tables::region_tables;
+
 use super::lock::{Mode, Nodes, acquire, release as give_back};
 use crate::error::Result;
 use crate::fabric::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE, TABLE_KEY};

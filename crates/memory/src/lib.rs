@@ -1,7 +1,7 @@
 //! Memory of this process that the other processes of the node can map (`heap`), their memory
-//! mapped here (`maps`), and a range of either kind (`heap_view`). This crate knows no windows and
-//! no MPI: memory of MPI_Alloc_mem and memory of windows are ranges of the same chunks, so that
-//! other processes reach a window over either by load and store.
+//! mapped here (`maps`), and a range of either kind (`heap_view`). This crate knows no control
+//! words and no MPI: memory of MPI_Alloc_mem and memory of windows are ranges of the same chunks,
+//! so that other processes reach a window over either by load and store.
 
 #![cfg(not(loom))]
 // Items that the whole crate can name need documentation: clippy.toml says so.
@@ -12,7 +12,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-use fompi_base::{config, error, number, sync};
+use fompi_base::{config, error, number, rank_numbers, sync};
 use fompi_sys as sys;
 
 #[allow(dead_code)] // pages move only when a window is made
@@ -21,8 +21,13 @@ pub mod gpu;
 pub mod heap;
 pub mod heap_view;
 pub mod maps;
+#[allow(dead_code)] // pages move only when a window is made
+pub mod own_ranges;
 pub mod ranges;
 pub mod retention;
+pub mod slots;
+pub mod window_memory;
+pub mod window_memory_cache;
 
 pub use heap::HeapPlace;
 pub use heap_view::HeapView;

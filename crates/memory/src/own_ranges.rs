@@ -13,9 +13,9 @@
 //!
 //! Adopted pages become private again when the last range over any page of that adoption has ended.
 
+use crate::HeapPlace;
+use crate::adopted::{self, Adopted, NotAdopted, Quiet};
 use crate::config::{Adopt, Config};
-use crate::memory::HeapPlace;
-use crate::memory::adopted::{self, Adopted, NotAdopted, Quiet};
 use crate::sys::{page_bytes, process};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -8,12 +8,12 @@
 
 use super::window_memory_cache::{Content, HasKeep, Keep, TouchState, content_of_file};
 use crate::error::{Error, Result};
-use crate::memory::heap::{self, HeapRange};
-use crate::memory::{HeapPlace, HeapView};
+use crate::heap::{self, HeapRange};
 use crate::number::Number;
 use crate::sys::page_bytes;
 use crate::sys::segment::{Mapping, Segment};
 use crate::sys::{memory_limits, resident};
+use crate::{HeapPlace, HeapView};
 use core::ptr;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.

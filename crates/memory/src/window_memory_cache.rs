@@ -9,7 +9,7 @@
 //! does, and gives up the oldest memory if the bound would be exceeded.
 
 #[cfg(doc)]
-use crate::memory::retention::kept_max;
+use crate::retention::kept_max;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The number of windows whose memory an arena keeps.

@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::rank_numbers::RankOnNode;
+use crate::report::Why;
+use crate::report::collective_outcome::{self, CAUSE_ELSEWHERE};
 use crate::sys::passing::{self, KeyWords};
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, Segment};
-use crate::window::collective_outcome::{self, CAUSE_ELSEWHERE};
-use crate::window::report::Why;
 use std::cell::Cell;
 
 /// The first segment, as rank 0 has announced it.

@@ -8,17 +8,11 @@
 
 mod first_segment;
 mod records;
-mod slots;
 
 pub use records::{Counter, ProcessRecord, Record};
-#[cfg(fuzzing)]
-pub use slots::announcements;
 
-use super::common::Common;
 use super::mapped_bytes::WORDS_AT;
-use super::report::Why;
 use super::target::NoTargets;
-use super::window_memory_cache::KeptList;
 use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -28,10 +22,15 @@ use crate::fabric::shm::words::CHECK_NS;
 use crate::liveness::lives::Lives;
 use crate::liveness::{departures, losses};
 use crate::memory::heap;
+pub use crate::memory::slots::Announcement;
+use crate::memory::slots::{self, FIRST_SLOTS, Slots};
+use crate::memory::window_memory::Common;
+use crate::memory::window_memory_cache::KeptList;
 use crate::mpi::comm::{Comm, Group};
 use crate::mpi::{Host, own_job};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
+use crate::report::Why;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::{Mark, now_ns};
 use crate::sys::page_bytes;
@@ -39,8 +38,6 @@ use crate::sys::segment::Mapping;
 use crate::sys::{passing, process};
 use first_segment::FirstSegment;
 use parking_lot::Mutex;
-pub use slots::Announcement;
-use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The arena, as one process uses it.

@@ -1,10 +1,10 @@
 //! The layout of an arena's first segment: the failure words, the process records, two exchange
 //! records per rank, and then the first chunk of slots.
 
-use super::slots::Announcement;
 use crate::fabric::net::Contact;
 use crate::liveness::lives::{LifeRecord, Places};
 use crate::memory::HeapPlace;
+use crate::memory::slots::Announcement;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

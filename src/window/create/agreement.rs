@@ -29,18 +29,18 @@ use super::reuse::{self, Reuse};
 use crate::config::Adopt;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
+use crate::memory::own_ranges::OwnRange;
+use crate::memory::window_memory::{Common, LARGE, Offer};
+use crate::memory::window_memory_cache::{Keep, OwnPart, Share};
 use crate::number::Number;
 use crate::rank_numbers::{RankOnNode, Slot};
+use crate::report::Why;
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Announcement, Arena, Counter, Record};
-use crate::window::common::{Common, LARGE, Offer};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
 use crate::window::mapped_bytes::MappedBytes;
-use crate::window::own_ranges::OwnRange;
-use crate::window::report::Why;
-use crate::window::window_memory_cache::{Keep, OwnPart, Share};
 use std::sync::Arc;
 
 /// The request of this rank for a new window.

@@ -6,17 +6,18 @@
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
-use super::{lone_rank_warning, settings_check};
+use super::settings_check;
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
 use crate::liveness::departures;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
+use crate::report::lone_rank_warning;
+use crate::report::{self, Why};
 use crate::window::arena::Arena;
-use crate::window::report::Why;
 use crate::window::wide::{Need, WideArena};
-use crate::window::{report, wait_progress, waits};
+use crate::window::{wait_progress, waits};
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 

@@ -29,18 +29,12 @@
 pub mod agreement;
 pub mod barrier;
 mod communicator_arenas;
-mod lone_rank_warning;
-pub mod missing_ranks;
 mod quiet;
 mod reuse;
 mod settings_check;
 
-use super::attributes::Attributes;
 use super::countdown::Countdown;
-use super::hints::{ADOPT, Hints, NONCONTIG};
-use super::own_ranges::OwnRange;
 use super::registry::Entry;
-use super::report::{self, Why};
 use super::target::{QuickPart, Targets};
 use super::wide::exchange::Agreed;
 use super::{
@@ -52,10 +46,14 @@ use crate::epoch::lock::standing::leaves_after;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
 use crate::fabric::layout;
+use crate::memory::own_ranges::OwnRange;
+use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Comm, check};
+use crate::mpi::hints::{ADOPT, Hints, NONCONTIG};
 use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
+use crate::report::{self, Why};
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::sys::page_bytes;
 use agreement::{Memory, Outcome, OwnRequest};

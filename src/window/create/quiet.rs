@@ -16,16 +16,15 @@
 //! A process of another job (MPI_Comm_spawn, MPI_Comm_connect) may copy memory of this one by
 //! process_vm at any time, so no rank of connected jobs is ever quiet.
 
-use super::barrier::quiet_words;
-use crate::epoch::fence;
+use super::barrier::quiet_barrier;
 use crate::error::Result;
 use crate::memory::adopted::{self, NotAdopted, Quiet};
+use crate::memory::own_ranges::OwnRange;
 use crate::rank_numbers::Slot;
+use crate::report;
 use crate::window::arena::{Arena, Counter};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::mapped_bytes::MappedBytes;
-use crate::window::own_ranges::OwnRange;
-use crate::window::report;
 use std::sync::Arc;
 
 /// A collective call that may have a quiet part, ahead of its barrier.
@@ -90,7 +89,7 @@ impl QuietPart {
         if own.is_err() {
             self.0.report(Counter::refuses(self.1));
         }
-        self.barrier(call)?;
+        quiet_barrier(&self.0, call)?;
         let is_refused = self.0.is_reported(Counter::refuses(self.1));
         match own {
             Ok(_) if is_refused => work(Err(NotAdopted::Threads)),
@@ -99,11 +98,6 @@ impl QuietPart {
             Ok(others) => work(Ok(&unsafe { Quiet::begin(others) })),
             Err(why) => work(Err(why)),
         }
-        self.barrier(call)
-    }
-
-    fn barrier(&self, call: &'static str) -> Result<()> {
-        let turn = self.0.next_barrier();
-        fence::barrier(&quiet_words(&self.0, call), self.0.barrier, turn)
+        quiet_barrier(&self.0, call)
     }
 }

@@ -12,14 +12,14 @@
 use super::barrier::barrier;
 use crate::error::Result;
 use crate::memory::retention::kept_max;
+use crate::memory::window_memory::Common;
+use crate::memory::window_memory_cache::{Content, HasKeep, Keep, KeptWord, OwnPart, Share};
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sys::memory_limits;
 use crate::window::arena::Arena;
-use crate::window::common::Common;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
-use crate::window::window_memory_cache::{Content, HasKeep, Keep, KeptWord, OwnPart, Share};
 use std::sync::Arc;
 
 /// Kept memory that fits the request of this rank.

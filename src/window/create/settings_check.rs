@@ -23,13 +23,13 @@
 //! also by MPI_Iallreduce: its messages, which are shorter, are received here and overwrite at
 //! least the beginning of fact 0.
 
-use super::missing_ranks::FirstCallWait;
 use crate::config::Config;
 use crate::error::{Error, Fact, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
+use crate::report::missing_ranks::FirstCallWait;
 
 const FACTS: usize = 8;
 const WORDS: usize = 2 * FACTS;

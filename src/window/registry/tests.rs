@@ -4,10 +4,10 @@ use super::*;
 use crate::epoch::access::TargetAccess;
 use crate::epoch::lock::Intent;
 use crate::epoch::state::{Epochs, Hold};
+use crate::mpi::attributes::Attributes;
+use crate::mpi::hints::Hints;
 use crate::sync::{AtomicBool, AtomicUsize};
-use crate::window::attributes::Attributes;
 use crate::window::countdown::Countdown;
-use crate::window::hints::Hints;
 use crate::window::{Carrier, Delegated, Facts, Flavor};
 
 #[test]
@@ -107,7 +107,7 @@ fn no_slot_is_given_out_twice() {
 
 #[test]
 fn no_window_has_the_quick_entry_of_another_one() {
-    let mut owners = vec![None; QUICK_ENTRIES];
+    let mut owners = vec![None; 1 << u16::BITS];
     for number in 1..3 * SLOTS as u32 {
         let handle = TAG.to_u32() | number << 1;
         if let Some(entry) = quick_entry(handle) {

@@ -2,21 +2,22 @@
 //! window prints a line ([`text`]), which names a deadlock of locks if the rank is part of one
 //! ([`claims`]), and MPI_Finalize prints a table of the windows and the time that ranks waited in
 //! them ([`summary`]). Without that setting a rank prints the line if the deadlock is proved.
-//! Nothing here changes what a protocol does. Not for the calls that make and free windows:
-//! [`missing_ranks`](super::create::missing_ranks) reports those.
+//! Nothing here changes what a protocol does. In calls that make and free windows, FOMPI_VERBOSE=1
+//! is enough. Not for the first call of a communicator:
+//! [`missing_ranks`](crate::report::missing_ranks) reports that.
 
 mod claims;
 mod summary;
 mod text;
 
-#[cfg(fuzzing)]
-pub use claims::lock_claims;
 pub use summary::{freed, leave, print};
 
 use super::registry;
-use super::report::say;
 use super::wait_progress::{NodeIdle, Waiting};
 use super::{LocalWindow, Window};
+use crate::config::Config;
+use crate::report::missing_ranks::patience;
+use crate::report::say;
 use std::time::{Duration, Instant};
 use text::Call;
 
@@ -38,6 +39,13 @@ const OF_DEADLOCKS: Times = Times { shown: Duration::from_secs(28), due: Duratio
 /// Prints a line if it is time for one. The waiting thread calls this periodically.
 pub fn report_if_due(idle: &NodeIdle, wait: &mut Waiting) {
     let waited = wait.began.get_or_insert_with(Instant::now).elapsed();
+    if let Some(collective) = idle.collective() {
+        if Config::get().verbose && waited >= *wait.due.get_or_insert_with(patience) {
+            wait.due = wait.due.map(|due| due * 2);
+            text::collective_line(idle.arena(), collective, waited).inspect(|line| say(line));
+        }
+        return;
+    }
     let reports_waits = idle.total().is_some();
     let times = if reports_waits { OF_WAITS } else { OF_DEADLOCKS };
     if waited < times.shown {
@@ -48,7 +56,7 @@ pub fn report_if_due(idle: &NodeIdle, wait: &mut Waiting) {
     if wait.shown.is_none()
         && let Call::Queue(wanted) = call
     {
-        wait.shown = claims::show(window, node, wanted);
+        wait.shown = claims::own(window, node, wanted).and_then(|own| own.show());
     }
     if waited >= *wait.due.get_or_insert(times.due) {
         wait.due = wait.due.map(|due| due * 2);

@@ -5,9 +5,8 @@
 use crate::fabric::layout::WAITED;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
-use crate::window::label::printable;
+use crate::report::{printable, say};
 use crate::window::protocols::on_words;
-use crate::window::report::say;
 use crate::window::{Flavor, LocalWindow, Window, registry};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -3,19 +3,26 @@
 //! may be out of date when it is printed.
 
 use super::claims;
+use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::lock::{self, Mode, standing};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::fabric::layout::{self, LOCK};
+use crate::fabric::shm::words::CpuWords;
 use crate::fabric::{WordAt, WordId, Words};
-use crate::rank_numbers::{Rank, RankOnNode};
+use crate::rank_numbers::{Rank, RankOnNode, Slot};
+use crate::report::missing_ranks::waits;
+use crate::report::named;
 use crate::sync::Ordering;
 use crate::sys::process;
+use crate::window::arena::Arena;
+use crate::window::control_blocks::ControlBlocks;
+use crate::window::create::barrier::collective_words;
 use crate::window::label::label;
-use crate::window::lock_queue_nodes::Wanted;
 use crate::window::protocols::on_words;
-use crate::window::report::named;
-use crate::window::{LocalWindow, Window};
+use crate::window::wait_progress::{CollectiveWait, NodeIdle};
+use crate::window::{LocalWindow, Window, registry};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The kind of call in which a thread waits.
@@ -45,7 +52,8 @@ impl Call {
     /// Returns whether the calling thread is certain to wait for ever, for locks that wait for each
     /// other.
     pub fn is_deadlock(self, window: &Window, node: &LocalWindow) -> bool {
-        matches!(self, Call::Queue(wanted) if claims::are_deadlock(window, node, wanted))
+        let Call::Queue(wanted) = self else { return false };
+        claims::own(window, node, wanted).is_some_and(|own| own.are_deadlock())
     }
 
     fn name(self, node: &LocalWindow) -> &'static str {
@@ -87,12 +95,7 @@ fn ranks(node: &LocalWindow, ranks: impl IntoIterator<Item = Rank>) -> String {
 fn absent(node: &LocalWindow) -> Option<String> {
     // Over several nodes a fence is two barriers of the ranks of each.
     let (arena, per_call) = (node.arena(), if node.spans_nodes() { 2 } else { 1 });
-    let absent: Vec<RankOnNode> =
-        fence::absent(&node.words, per_call).into_iter().map(Rank::of_node_words).collect();
-    let is_here = |index: &RankOnNode| !absent.contains(index);
-    if RankOnNode::all(arena.size).find(is_here) != Some(arena.rank) {
-        return None;
-    }
+    let absent = absent_on_node(&node.words, per_call)?;
     if !absent.is_empty() {
         let names = ranks(node, absent.iter().map(|index| arena.name_of(*index)));
         return Some(format!(": not called yet by {names}"));
@@ -106,6 +109,48 @@ fn absent(node: &LocalWindow) -> Option<String> {
         true => String::from(": called by all ranks by now"),
         false => format!(": not called yet by every rank on the nodes of {leaders}"),
     })
+}
+
+/// Returns the ranks of the node that a barrier waits for. `None`: a lower rank of the node waits,
+/// and prints the line.
+fn absent_on_node(
+    words: &CpuWords<ControlBlocks, NodeIdle>,
+    per_call: u64,
+) -> Option<Vec<RankOnNode>> {
+    let arena = words.idle().arena();
+    let absent: Vec<RankOnNode> =
+        fence::absent(words, per_call).into_iter().map(Rank::of_node_words).collect();
+    let is_here = |index: &RankOnNode| !absent.contains(index);
+    (RankOnNode::all(arena.size).find(is_here) == Some(arena.rank)).then_some(absent)
+}
+
+/// Returns the line of a thread that has waited for `waited` in a call that makes or frees a
+/// window. `None`: another rank of the node prints it, or all have arrived.
+pub fn collective_line(
+    arena: &Arc<Arena>,
+    wait: CollectiveWait,
+    waited: Duration,
+) -> Option<String> {
+    let absent = absent_on_node(&collective_words(arena, wait), 1)?;
+    let process =
+        |rank: &RankOnNode| (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid));
+    let names = named(absent.iter().map(process).collect())?;
+    let window = label_at(arena, wait.slot).map(|label| format!(", {label},"));
+    let waits = waits(wait.call, arena.name_of(arena.rank), waited);
+    Some(format!("{waits}{} for {names}", window.unwrap_or_default()))
+}
+
+/// Returns how a line names the window whose control words are in a slot, if a window of this
+/// process has it: one that is made has none yet.
+fn label_at(arena: &Arc<Arena>, slot: Slot) -> Option<String> {
+    let mut found = None;
+    registry::for_each(|window| {
+        if window.local().is_some_and(|node| Arc::ptr_eq(node.arena(), arena) && node.slot == slot)
+        {
+            found = Some(label(window));
+        }
+    });
+    found
 }
 
 /// Returns the targets whose MPI_Win_post this rank waits for.
@@ -144,13 +189,14 @@ fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
             let is_alone = claims::locks(window).any(|lock| lock == (target, Hold::Exclusive));
             let kind = if is_alone { "exclusive" } else { "shared" };
             let of = ranks(node, [target]);
-            let holders = claims::text(window, node, wanted)
+            let holders = claims::own(window, node, wanted)
+                .and_then(|own| own.holder())
                 .unwrap_or_else(|| format!(", {}", lock_holders(node, target, is_alone)));
             format!(", for the {kind} lock of {of}{holders}")
         }
-        Wanted::LockAll => {
-            claims::text(window, node, wanted).unwrap_or_else(|| String::from(all_holders(node)))
-        }
+        Wanted::LockAll => claims::own(window, node, wanted)
+            .and_then(|own| own.holder())
+            .unwrap_or_else(|| String::from(all_holders(node))),
         Wanted::Accumulate(rank) => {
             format!(", for the end of another accumulate on {}", ranks(node, [rank]))
         }

@@ -8,7 +8,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::window::report::Why;
+use crate::report::Why;
 use parking_lot::Mutex;
 
 /// Returns the reason to delegate the windows, if that is the choice. All ranks learn why a rank

@@ -15,10 +15,10 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};
+use crate::report::collective_outcome::{self, CAUSE_ELSEWHERE};
+use crate::report::{self, Why};
 use crate::sys::process;
 use crate::window::arena::Arena;
-use crate::window::collective_outcome::{self, CAUSE_ELSEWHERE};
-use crate::window::report::{self, Why};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

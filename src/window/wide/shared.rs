@@ -9,8 +9,8 @@ use crate::memory::{HeapPlace, HeapView};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
+use crate::report::collective_outcome::CAUSE_ELSEWHERE;
 use crate::sys::segment::Name;
-use crate::window::collective_outcome::CAUSE_ELSEWHERE;
 use core::marker::PhantomData;
 
 /// A table of plain data.

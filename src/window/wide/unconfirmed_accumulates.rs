@@ -9,12 +9,12 @@ use super::WideWindow;
 use super::targets::WideTarget;
 use crate::epoch::lock::atomic_calls;
 use crate::epoch::lock::unconfirmed_targets::{UnconfirmedMarks, UnconfirmedTarget};
+use crate::epoch::lock::used_nodes::Wanted;
 use crate::error::Result;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network};
 use crate::rank_numbers::Rank;
 use crate::window::LocalWindow;
-use crate::window::lock_queue_nodes::Wanted;
 
 /// A rank whose lock is being read.
 type LockRead<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);

@@ -13,25 +13,23 @@
 
 #[cfg(any(test, fuzzing))]
 mod copies_fuzz;
-mod region;
-mod registered;
 #[cfg(test)]
 mod tests;
 
+pub use super::region::RegionEntry;
 #[cfg(fuzzing)]
 pub use copies_fuzz::region_tables;
-pub use region::RegionEntry;
 
-use crate::epoch::lock::Nodes;
-use crate::epoch::regions::{self, Change, Table};
+use super::registered::{RegionRun, RegisteredRegions};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Words;
 use crate::fabric::net::Wire;
+use crate::lock::Nodes;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
+use crate::regions::{self, Change, Table};
 use crate::sys::segment::Name;
 use crate::util::serial::Serial;
-use registered::{RegionRun, RegisteredRegions};
 use std::collections::BTreeMap;
 
 /// The regions that this rank has attached.
