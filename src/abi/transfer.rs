@@ -8,6 +8,7 @@ use super::answer::on_window;
 use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
+use crate::fabric::Way;
 use crate::mpi::{Handle, Host};
 use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
 use core::ffi::{c_int, c_void};
@@ -167,7 +168,7 @@ puts_and_gets! {
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put) quick[] put_get::put_quick;
+    ) = put(put) quick[] Way::Put;
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -188,7 +189,7 @@ puts_and_gets! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = put(rput) quick[request] put_get::put_quick;
+    ) = put(rput) quick[request] Way::Put;
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
     /// The request is one of the host MPI: on one node it is complete when the call returns;
@@ -210,7 +211,7 @@ puts_and_gets! {
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get) quick[] put_get::get_quick;
+    ) = get(get) quick[] Way::Get;
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
@@ -231,7 +232,7 @@ puts_and_gets! {
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = get(rget) quick[request] put_get::get_quick;
+    ) = get(rget) quick[request] Way::Get;
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
     /// counts. The request is one of the host MPI: on one node it is complete when the call

@@ -63,7 +63,7 @@ macro_rules! puts_and_gets {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
             $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $way:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -73,12 +73,14 @@ macro_rules! puts_and_gets {
             // Handles as the caller passed them: if those of one type differ in the unused upper
             // bits, the full call handles them.
             let same_type = $oc == $tc && $ot == $tt && !$origin.is_null();
-            let to = if same_type { Quick::open($win, $rank, ENTRY) } else { None };
             let from = passed($origin, $oc.into(), $ot);
-            to.and_then(|to| {
+            match if same_type { Quick::open($win, $rank, ENTRY) } else { None } {
                 // SAFETY: the caller's buffer.
-                run!(with_request, to [$($q)?] unsafe { $quick(&to, from, $disp as i64) })
-            }).is_some()
+                Some(to) => run!(with_request, to [$($q)?] unsafe {
+                    put_get::transfer_quick($way, &to, from, $disp as i64)
+                }).is_some(),
+                None => false,
+            }
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };

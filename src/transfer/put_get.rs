@@ -1,6 +1,6 @@
 //! MPI_Put and MPI_Get (MPI-4.1 §12.3.1, §12.3.2).
 //!
-//! On paper, a put of eight bytes ([`put_quick`]): window and state 3 loads, type 4 loads and 2
+//! On paper, a put of eight bytes ([`transfer_quick`]): window and state 3 loads, type 4 loads and 2
 //! multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and
 //! 11 branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
 //! what they are for.
@@ -19,42 +19,27 @@ use crate::window::address::Reach;
 use core::slice;
 use smallvec::SmallVec;
 
-/// A put of one predefined type without holes. `Some` if the arguments were such, and the put is
-/// done.
+/// A put or a get of one predefined type without holes. `Some` if the arguments were such, and the
+/// bytes are copied.
 ///
 /// # Safety
-/// As for [`put`].
+/// As for [`put`] and [`get`].
 #[inline(always)]
-pub unsafe fn put_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
-    let (at, length) = quick(to, origin, disp)?;
-    // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
-    unsafe { copy_quick(at, origin.address, length) };
-    Some(())
-}
-
-/// A get of one predefined type without holes. `Some` if the arguments were such, and the get is
-/// done.
-///
-/// # Safety
-/// As for [`get`].
-#[inline(always)]
-pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
-    let (at, length) = quick(to, origin, disp)?;
-    // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
-    unsafe { copy_quick(origin.address, at, length) };
-    Some(())
-}
-
-/// Returns the address and length at the target if the type is a dense predefined one; there is at
-/// least one byte.
-#[inline(always)]
-fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
+pub unsafe fn transfer_quick(way: Way, to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     // In this order few values are in use at a time, so that the call needs few registers.
     let known = to.host().tables.types.find(origin.datatype)?;
     // No bytes for a type with holes. A negative length is larger than any memory.
     let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
     let length = computed!(length);
-    Some((to.target.bytes_at(disp, length)?, length))
+    let at = to.target.bytes_at(disp, length)?;
+    // SAFETY: `bytes_at` checked the window's side, the caller vouches for the origin's.
+    unsafe {
+        match way {
+            Way::Put => copy_quick(at, origin.address, length),
+            Way::Get => copy_quick(origin.address, at, length),
+        }
+    }
+    Some(())
 }
 
 /// Transfers all runs of two type maps between the origin and window memory that is mapped; their

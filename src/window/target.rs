@@ -108,7 +108,9 @@ impl Target {
     /// are all inside of the memory mapped here.
     #[inline(always)]
     pub fn bytes_at(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let (at, bytes_left) = self.place(disp)?;
+        let (first, bytes_left) = self.start(disp)?;
+        let at = computed!(self.at.wrapping_add(first.to_usize()));
+        let bytes_left = computed!(bytes_left);
         // One comparison: 0 bytes become the largest number.
         (bytes.wrapping_sub(1) < bytes_left).then_some(at)
     }
@@ -123,19 +125,12 @@ impl Target {
         if self.pass().load(Ordering::Acquire) & pass == 0 {
             return None;
         }
-        let (at, bytes_left) = self.place(disp)?;
+        let (first, bytes_left) = self.start(disp)?;
+        let at = computed!(self.at.wrapping_add(first.to_usize()));
+        let bytes_left = computed!(bytes_left);
         // For 0 bytes the mask has all bits.
         let mask = bytes.wrapping_sub(1);
         (mask < bytes_left && at.addr().to_u64() & mask == 0).then_some(at)
-    }
-
-    /// Returns the address of displacement `disp`, and the bytes from there to the end of the
-    /// memory; `None` if it is outside of the memory mapped here.
-    #[inline(always)]
-    fn place(&self, disp: i64) -> Option<(*mut u8, u64)> {
-        let (first, bytes_left) = self.start(disp)?;
-        let at = self.at.wrapping_add(first.to_usize());
-        Some((computed!(at), computed!(bytes_left)))
     }
 
     /// Returns the word with the pass of this rank.

@@ -184,7 +184,7 @@ impl WindowAccess {
     /// Whether a target is open. Its word is asked for only if that of the window does not say so.
     #[inline(always)]
     pub fn opens<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
-        self.word() & OPEN != 0 || target().get() & OPEN != 0
+        self.0.load(Ordering::Relaxed) & OPEN != 0 || target().get() & OPEN != 0
     }
 
     /// Whether a target is in a passive target epoch; the arguments are those of `opens`.
