@@ -23,10 +23,7 @@ entry! {
             let length = bytes.len().min(longest);
             *window.name.lock() = bytes[..length].to_vec();
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_set_name)(native, name) }
-        })
+        }, theirs!(host.win_set_name |native| (native, name)))
     }
 
     /// Returns the name of a window and its length (MPI-4.1 §7.8). The host MPI answers for
@@ -51,10 +48,7 @@ entry! {
             // SAFETY: the caller's pointer.
             unsafe { length.write(bytes.len().to_i32()) };
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_get_name)(native, name, length) }
-        })
+        }, theirs!(host.win_get_name |native| (native, name, length)))
     }
 
     /// Returns the group of a window (MPI-4.1 §12.2.6): a group of the host MPI, created from the
@@ -68,10 +62,7 @@ entry! {
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(group, copy.0) };
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_get_group)(native, group) }
-        })
+        }, theirs!(host.win_get_group |native| (native, group)))
     }
 
     /// Sets hints of a window (MPI-4.1 §12.2.7); only those that may change after its creation have
@@ -86,10 +77,7 @@ entry! {
             hints.update(host, host.handle(info))?;
             *window.info.lock() = hints;
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_set_info)(native, host.handle(info)) }
-        })
+        }, theirs!(host.win_set_info |native| (native, host.handle(info))))
     }
 
     /// Returns the hints that a window uses (MPI-4.1 §12.2.7), in a new info object of the host
@@ -104,9 +92,6 @@ entry! {
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(info, copy) };
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_get_info)(native, info) }
-        })
+        }, theirs!(host.win_get_info |native| (native, info)))
     }
 }

@@ -58,6 +58,17 @@ macro_rules! call_tool {
     };
 }
 
+/// Calls a function of the host MPI on a delegated window, whose handle there is `$native`, with
+/// the other arguments as the caller passed them.
+macro_rules! theirs {
+    ($host:ident.$name:ident |$native:ident| ($($argument:expr),*)) => {
+        |$native| {
+            // SAFETY: the caller's arguments, and the host MPI's own handle of the window.
+            unsafe { ($host.call.$name)($($argument),*) }
+        }
+    };
+}
+
 /// Defines `MPI_X` and `PMPI_X` from a name, arguments and a body. Both contain the body, so that
 /// neither calls the other (MPI-4.1 §15.2.1). Only `MPI_X` may belong to a tool that follows in the
 /// link order. In pass-through mode both pass the call on.

@@ -134,10 +134,7 @@ entry! {
         let host = Host::get();
         on_window("MPI_Win_fence", host, win, |window, node| {
             synchronise::fence(window, node, asserts(host, assert, FENCE)?)
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_fence)(assert, native) }
-        })
+        }, theirs!(host.win_fence |native| (assert, native)))
     }
 
     /// Exposes this rank's memory to the ranks of a group (MPI-4.1 §12.5.2). Local: sets a bit in a
@@ -149,10 +146,7 @@ entry! {
         on_window("MPI_Win_post", host, win, |window, node| {
             asserts(host, assert, POST)?;
             with_members(host, node, group, |ranks| synchronise::post(window, node, ranks))
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_post)(host.handle(group), assert, native) }
-        })
+        }, theirs!(host.win_post |native| (host.handle(group), assert, native)))
     }
 
     /// Opens an access epoch to the ranks of a group (MPI-4.1 §12.5.2). Waits until each of them
@@ -164,10 +158,7 @@ entry! {
         on_window("MPI_Win_start", host, win, |window, node| {
             asserts(host, assert, START)?;
             with_members(host, node, group, |ranks| synchronise::start(window, node, ranks))
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_start)(host.handle(group), assert, native) }
-        })
+        }, theirs!(host.win_start |native| (host.handle(group), assert, native)))
     }
 
     /// Ends the access epoch of MPI_Win_start (MPI-4.1 §12.5.2): completes its operations, then
@@ -176,10 +167,8 @@ entry! {
     /// MPI_ERR_OTHER if a target is lost.
     MPI_Win_complete PMPI_Win_complete (win: MPI_Win) {
         let host = Host::get();
-        on_window("MPI_Win_complete", host, win, synchronise::complete, |native| {
-            // SAFETY: the caller's window, by the host MPI's own handle.
-            unsafe { (host.call.win_complete)(native) }
-        })
+        on_window("MPI_Win_complete", host, win, synchronise::complete,
+            theirs!(host.win_complete |native| (native)))
     }
 
     /// Ends the exposure epoch of MPI_Win_post (MPI-4.1 §12.5.2): waits on a control word of this
@@ -187,10 +176,8 @@ entry! {
     /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post, MPI_ERR_OTHER if a rank has died.
     MPI_Win_wait PMPI_Win_wait (win: MPI_Win) {
         let host = Host::get();
-        on_window("MPI_Win_wait", host, win, synchronise::wait, |native| {
-            // SAFETY: the caller's window, by the host MPI's own handle.
-            unsafe { (host.call.win_wait)(native) }
-        })
+        on_window("MPI_Win_wait", host, win, synchronise::wait,
+            theirs!(host.win_wait |native| (native)))
     }
 
     /// Returns whether all origins of the exposure epoch have completed, and ends the epoch if so
@@ -205,10 +192,7 @@ entry! {
             // SAFETY: the caller's pointer.
             unsafe { flag.write(c_int::from(done)) };
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_test)(native, flag) }
-        })
+        }, theirs!(host.win_test |native| (native, flag)))
     }
 }
 
@@ -245,10 +229,7 @@ quick_entry! {
                 Some(target) => synchronise::lock(window, node, target, hold),
                 None => Ok(()),
             }
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_lock)(lock_type, rank, assert, native) }
-        })
+        }, theirs!(host.win_lock |native| (lock_type, rank, assert, native)))
     }
 
     /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
@@ -274,10 +255,7 @@ quick_entry! {
                 Some(target) => synchronise::unlock(window, node, target),
                 None => Ok(()),
             }
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_unlock)(rank, native) }
-        })
+        }, theirs!(host.win_unlock |native| (rank, native)))
     }
 
     /// Locks all targets, shared (MPI-4.1 §12.5.3): acquires the group lock on the global word at
@@ -292,10 +270,7 @@ quick_entry! {
         let host = Host::get();
         on_window("MPI_Win_lock_all", host, win, |window, node| {
             synchronise::lock_all(window, node, asserts(host, assert, LOCK)?)
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_lock_all)(assert, native) }
-        })
+        }, theirs!(host.win_lock_all |native| (assert, native)))
     }
 
     /// Ends the epoch of MPI_Win_lock_all (MPI-4.1 §12.5.3): completes all operations at their
@@ -315,10 +290,8 @@ quick_entry! {
         }
     } {
         let host = Host::get();
-        on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all, |native| {
-            // SAFETY: the caller's window, by the host MPI's own handle.
-            unsafe { (host.call.win_unlock_all)(native) }
-        })
+        on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all,
+            theirs!(host.win_unlock_all |native| (native)))
     }
 
     /// Completes all operations on one target, at the target (MPI-4.1 §12.5.4): a full fence for
@@ -336,10 +309,7 @@ quick_entry! {
                 Some(target) => synchronise::flush(window, node, target),
                 None => Ok(()),
             }
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_flush)(rank, native) }
-        })
+        }, theirs!(host.win_flush |native| (rank, native)))
     }
 
     /// Completes all operations on one target at the origin, so that their buffers may be reused
@@ -358,10 +328,7 @@ quick_entry! {
                 Some(target) => synchronise::flush_local(window, node, target),
                 None => Ok(()),
             }
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_flush_local)(rank, native) }
-        })
+        }, theirs!(host.win_flush_local |native| (rank, native)))
     }
 
     /// Completes all operations of this rank at their targets (MPI-4.1 §12.5.4): a full fence
@@ -371,10 +338,8 @@ quick_entry! {
         EPOCHS.find(win, ENTRY).is_some_and(synchronise::flush_all_quick)
     } {
         let host = Host::get();
-        on_window("MPI_Win_flush_all", host, win, synchronise::flush_all, |native| {
-            // SAFETY: the caller's window, by the host MPI's own handle.
-            unsafe { (host.call.win_flush_all)(native) }
-        })
+        on_window("MPI_Win_flush_all", host, win, synchronise::flush_all,
+            theirs!(host.win_flush_all |native| (native)))
     }
 
     /// Completes all operations of this rank at the origin, so that their buffers may be reused
@@ -384,10 +349,8 @@ quick_entry! {
         EPOCHS.find(win, ENTRY).is_some_and(synchronise::flush_local_all_quick)
     } {
         let host = Host::get();
-        on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
-            // SAFETY: the caller's window, by the host MPI's own handle.
-            unsafe { (host.call.win_flush_local_all)(native) }
-        })
+        on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all,
+            theirs!(host.win_flush_local_all |native| (native)))
     }
 
     /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. The private and
@@ -400,9 +363,6 @@ quick_entry! {
         on_window("MPI_Win_sync", host, win, |_, node| {
             synchronise::sync(node);
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's window, by the host MPI's own handle.
-            unsafe { (host.call.win_sync)(native) }
-        })
+        }, theirs!(host.win_sync |native| (native)))
     }
 }

@@ -54,10 +54,7 @@ entry! {
         let handler = host.handle(errhandler);
         on_any_window("MPI_Win_set_errhandler", host, win, |window| {
             set(host, window, handler)
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_set_errhandler)(native, handler) }
-        })
+        }, theirs!(host.win_set_errhandler |native| (native, handler)))
     }
 
     /// Returns the error handler of a window (MPI-4.1 §9.3.2): a new reference to the handler,
@@ -73,10 +70,7 @@ entry! {
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(errhandler, handler) };
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_get_errhandler)(native, errhandler) }
-        })
+        }, theirs!(host.win_get_errhandler |native| (native, errhandler)))
     }
 
     /// Calls the error handler of a window with the program's error code (MPI-4.1 §9.5). A fatal
@@ -88,10 +82,7 @@ entry! {
                 report::say_fatal(&format!("MPI_Win_call_errhandler: error code {error}"));
             });
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_call_errhandler)(native, error) }
-        })
+        }, theirs!(host.win_call_errhandler |native| (native, error)))
     }
 
     /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1

@@ -248,10 +248,7 @@ entry! {
                 unsafe { value.cast::<usize>().write_unaligned(found.pointer()) };
             }
             Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_get_attr)(native, keyval, value, flag) }
-        })
+        }, theirs!(host.win_get_attr |native| (native, keyval, value, flag)))
     }
 
     /// Sets an attribute (MPI-4.1 §7.7.3). libfompi stores the attributes of all windows that it
@@ -262,10 +259,7 @@ entry! {
         let host = Host::get();
         on_any_window("MPI_Win_set_attr", host, win, |window| {
             set(host, window, keyval, value.addr().cast_signed(), Language::C)
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_set_attr)(native, keyval, value) }
-        })
+        }, theirs!(host.win_set_attr |native| (native, keyval, value)))
     }
 
     /// Deletes an attribute (MPI-4.1 §7.7.3): calls the delete callback, then removes the
@@ -279,10 +273,7 @@ entry! {
                 Some(attribute) => delete(host, window, &attribute),
                 None => attributes::delete_of(host, keyval).map(drop),
             }
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_delete_attr)(native, keyval) }
-        })
+        }, theirs!(host.win_delete_attr |native| (native, keyval)))
     }
 
     /// Creates a keyval for attributes of windows (MPI-4.1 §7.7.3). The host MPI assigns the

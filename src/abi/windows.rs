@@ -203,10 +203,7 @@ entry! {
             };
             // SAFETY: the caller's pointers.
             unsafe { query(host, node, rank, baseptr, store) }
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_shared_query)(native, rank, size, disp_unit, baseptr) }
-        })
+        }, theirs!(host.win_shared_query |native| (native, rank, size, disp_unit, baseptr)))
     }
 
     /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
@@ -285,10 +282,7 @@ entry! {
         let host = Host::get();
         on_window("MPI_Win_attach", host, win, |_, node| {
             node.attach(base.expose_provenance() as u64, size as i64)
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_attach)(native, base, size) }
-        })
+        }, theirs!(host.win_attach |native| (native, base, size)))
     }
 
     /// Detaches the region at `base` from a dynamic window (MPI-4.1 §12.2.4). Local: waits for
@@ -299,9 +293,6 @@ entry! {
         let host = Host::get();
         on_window("MPI_Win_detach", host, win, |_, node| {
             node.detach(base.addr().to_u64())
-        }, |native| {
-            // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.win_detach)(native, base) }
-        })
+        }, theirs!(host.win_detach |native| (native, base)))
     }
 }

@@ -1,7 +1,7 @@
 //! MPI_Put and MPI_Get (MPI-4.1 §12.3.1, §12.3.2).
 //!
-//! On paper, a put of eight bytes ([`transfer_quick`]): window and state 3 loads, type 4 loads and 2
-//! multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and
+//! On paper, a put of eight bytes ([`transfer_quick`]): window and state 3 loads, type 4 loads and
+//! 2 multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and
 //! 11 branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
 //! what they are for.
 
