@@ -1,11 +1,11 @@
 //! libfompi: the one-sided (RMA) layer for any MPI.
 //!
 //! The modules, from the exported functions inwards; dependencies go one way: `abi` (the exported
-//! MPI functions) → `transfer` (data movement) → `window` (the object). `mpi` is the typed
-//! interface to the host MPI, `liveness` detects failures, `report` prints. Below are crates:
-//! `epoch` (which call is legal now, and the synchronisation protocols) → `fabric` (the transports)
-//! → `sys` (system calls), `memory` (memory of this process that others can map), `datatype` (the
-//! layout of data), and `base`, which all of them share.
+//! MPI functions) → `transfer` (data movement) → `window` (the object) → `arena` (control memory).
+//! `mpi` is the typed interface to the host MPI, `liveness` detects failures, `report` prints.
+//! Below are crates: `epoch` (which call is legal now, and the synchronisation protocols) →
+//! `fabric` (the transports) → `sys` (system calls), `memory` (memory of this process that others
+//! can map), `datatype` (the layout of data), and `base`, which all of them share.
 
 // The model checker has the crates below.
 #![cfg(not(loom))]
@@ -26,6 +26,7 @@ use fompi_memory as memory;
 use fompi_sys as sys;
 
 pub(crate) mod abi;
+pub(crate) mod arena;
 pub(crate) mod liveness;
 pub(crate) mod mpi;
 pub(crate) mod report;
@@ -48,6 +49,7 @@ pub mod measured {
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz_entries {
+    pub use crate::arena::wide::notes::wide_notes;
     pub use crate::epoch::exposure::posts;
     pub use crate::epoch::regions::region_tables;
     pub use crate::fabric::contact::first_contact;
@@ -57,7 +59,6 @@ pub mod fuzz_entries {
     pub use crate::memory::slots::announcements;
     pub use crate::mpi::datatype::datatypes;
     pub use crate::sys::passing::file_questions;
-    pub use crate::window::descriptor::descriptors;
+    pub use crate::window::address::descriptors;
     pub use crate::window::wide::post_lists::post_lists;
-    pub use crate::window::wide::wide_notes;
 }

@@ -1,11 +1,16 @@
 //! Translation of rank, displacement and extent to memory of the window. All bounds checks are
 //! here; a [`Location`] proves that one was made.
 
-use super::descriptor::Descriptor;
-use super::mapped_bytes::MappedBytes;
+#[cfg(any(test, fuzzing))]
+mod descriptor_fuzz;
+#[cfg(fuzzing)]
+pub use descriptor_fuzz::descriptors;
+
 use super::target::{QuickPart, Target};
 use super::wide::locate::By;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
+use crate::arena::descriptor::Descriptor;
+use crate::arena::mapped_bytes::MappedBytes;
 use crate::epoch::access::{Hold, TargetAccess};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};

@@ -2,11 +2,11 @@
 //! accesses of other ranks: `address` finds the memory, `synchronise` runs the epochs.
 
 use super::Flavor;
-use super::arena::Arena;
-use super::control_blocks::ControlBlocks;
-use super::wait_progress::NodeIdle;
 use super::wide::WideWindow;
 use super::window_puts::WindowPuts;
+use crate::arena::Arena;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::wait_progress::NodeIdle;
 use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::epoch::lock::used_nodes::UsedNodes;
 use crate::epoch::regions::tables::Regions;

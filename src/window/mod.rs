@@ -4,25 +4,20 @@
 //! and `attributes` keeps the attributes of the program.
 
 pub mod address;
-pub mod arena;
 pub mod attached;
 mod complete_puts;
-pub mod control_blocks;
 pub mod countdown;
 pub mod create;
-pub mod descriptor;
 pub mod label;
 pub mod library_loads;
 mod local;
 pub mod lock_nodes;
-pub mod mapped_bytes;
 pub mod protocols;
 pub mod quick_locks;
 pub mod quick_window;
 pub mod registry;
 pub mod synchronise;
 pub mod target;
-pub mod wait_progress;
 pub mod waits;
 pub mod wide;
 mod window_puts;

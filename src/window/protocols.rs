@@ -4,8 +4,8 @@
 //! `epoch::state` decides which call is legal.
 
 use super::LocalWindow;
-use super::control_blocks::ControlBlocks;
-use super::wait_progress::NodeIdle;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::wait_progress::NodeIdle;
 use crate::epoch::lock::Nodes;
 use crate::epoch::lock::passes::{self, Caller, Others};
 use crate::epoch::{fence, pscw};

@@ -27,11 +27,11 @@ const ENTRIES: usize = 1 << u16::BITS;
 pub struct QuickTable([AtomicPtr<Window>; ENTRIES + 1]);
 
 /// The windows for fast-path calls that move data: those with a target whose memory is mapped here.
-pub static TRANSFERS: QuickTable = QuickTable::EMPTY;
+pub static TRANSFERS: QuickTable = QuickTable::new();
 
 /// The windows for fast-path calls that open or close epochs, or complete operations: those without
 /// small puts that a call has to complete (`window_puts`).
-pub static EPOCHS: QuickTable = QuickTable::EMPTY;
+pub static EPOCHS: QuickTable = QuickTable::new();
 
 /// Returns the place of an entry for calls by this name. The entries of windows are odd, so the
 /// place above is that of no other window.
@@ -44,9 +44,10 @@ fn place_of(entry: usize, name: EntryName) -> usize {
 }
 
 impl QuickTable {
-    /// A table without windows.
-    pub(super) const EMPTY: QuickTable =
-        QuickTable([const { AtomicPtr::new(ptr::null_mut()) }; ENTRIES + 1]);
+    /// Returns a table without windows.
+    const fn new() -> QuickTable {
+        QuickTable([const { AtomicPtr::new(ptr::null_mut()) }; ENTRIES + 1])
+    }
 
     /// Returns the window of a handle as the caller passed it, if calls by this name are for
     /// libfompi. Six instructions and two loads: no check of the encoding, because an entry

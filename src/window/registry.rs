@@ -187,7 +187,7 @@ pub(super) fn serve_again(handle: u32) {
     EPOCHS.enter(window, usize::from(handle.low_u16()));
 }
 
-/// Lets fast-path calls by their MPI names find all windows. [`Host::known`] knows that these calls
+/// Lets fast-path calls by their MPI names find all windows. `Host::known` knows that these calls
 /// are for libfompi.
 pub fn no_tool_is_behind() {
     for_each(serve);

@@ -3,11 +3,11 @@
 //! changes (MPI-4.1 §12.5).
 
 use super::countdown::QUICK_PER_FULL;
-use super::create::barrier::collective_words;
 use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
-use super::wait_progress::CollectiveWait;
 use super::{LocalWindow, Window, waits};
+use crate::arena::barrier::collective_words;
+use crate::arena::wait_progress::CollectiveWait;
 use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::lock::{self, Spare};
 use crate::epoch::state::Hold;

@@ -23,9 +23,13 @@
 //! is more than the flag [`FOREIGN`], or whose `mapped` is not 0, also increments a failure counter
 //! of the arena: ranks that see the counter unchanged need not read the records of all others.
 
-use super::barrier::barrier;
 use super::quiet::Arrival;
 use super::reuse::{self, Reuse};
+use crate::arena::barrier::barrier;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::descriptor::Descriptor;
+use crate::arena::mapped_bytes::MappedBytes;
+use crate::arena::{Announcement, Arena, Counter, Record};
 use crate::config::Adopt;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
@@ -37,10 +41,6 @@ use crate::rank_numbers::{RankOnNode, Slot};
 use crate::report::Why;
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
-use crate::window::arena::{Announcement, Arena, Counter, Record};
-use crate::window::control_blocks::ControlBlocks;
-use crate::window::descriptor::Descriptor;
-use crate::window::mapped_bytes::MappedBytes;
 use std::sync::Arc;
 
 /// The request of this rank for a new window.

@@ -7,6 +7,9 @@
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
 use super::settings_check;
+use crate::arena::Arena;
+use crate::arena::wait_progress;
+use crate::arena::wide::{Need, WideArena};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
@@ -15,9 +18,7 @@ use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::report::lone_rank_warning;
 use crate::report::{self, Why};
-use crate::window::arena::Arena;
-use crate::window::wide::{Need, WideArena};
-use crate::window::{wait_progress, waits};
+use crate::window::waits;
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 

@@ -2,7 +2,7 @@
 //!
 //! 1. The first window of a communicator needs a [`CommResources`]: [`settings_check`] compares the
 //!    library and the settings of all ranks, and then the ranks make an arena, on one node or on
-//!    several. While a rank waits there for others, [`missing_ranks`] reports them.
+//!    several. While a rank waits there for others, `report::missing_ranks` reports them.
 //! 2. The rank reserves a place for the handle (`window::registry`) and checks the arguments.
 //! 3. The ranks agree on the window: [`agreement`] on one node, `wide::exchange` over several. If
 //!    one rank cannot make the window, none does.
@@ -27,7 +27,6 @@
 //! communicator and for the attribute with its resources.
 
 pub mod agreement;
-pub mod barrier;
 mod communicator_arenas;
 mod quiet;
 mod reuse;
@@ -35,7 +34,7 @@ mod settings_check;
 
 use super::countdown::Countdown;
 use super::registry::Entry;
-use super::target::{QuickPart, Targets};
+use super::target::{NoTargets, QuickPart, Targets};
 use super::wide::exchange::Agreed;
 use super::{
     Carrier, Delegated, Facts, Flavor, LocalWindow, Window, library_loads, registry, synchronise,
@@ -169,7 +168,7 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
         let (bytes, _) = node.exposed();
         let transport = node.transport();
         let mut way = node.way().map(|way| format!(" by {way}")).unwrap_or_default();
-        if node.many_nodes().is_some_and(|many| many.part.wide.is_apart()) {
+        if node.many_nodes().is_some_and(|many| many.part.wide.is_apart) {
             way += ", because its processes may not copy each other's memory";
         }
         let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
@@ -316,8 +315,9 @@ fn insert(
             Carrier::Node(node) => {
                 let arena = node.arena();
                 let (_, pass) = layout::bit_of(arena.rank.in_node_words());
+                let none = arena.shared_by_windows(|| NoTargets::new(arena.size));
                 // SAFETY: the carrier keeps the arena, and is dropped after the quick part.
-                let targets = unsafe { Targets::new(&arena.no_targets) };
+                let targets = unsafe { Targets::new(none) };
                 Some(QuickPart { handle, pass, host, targets })
             }
             Carrier::Wide(_) | Carrier::Host(_) => None,

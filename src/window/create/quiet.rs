@@ -16,15 +16,15 @@
 //! A process of another job (MPI_Comm_spawn, MPI_Comm_connect) may copy memory of this one by
 //! process_vm at any time, so no rank of connected jobs is ever quiet.
 
-use super::barrier::quiet_barrier;
+use crate::arena::barrier::quiet_barrier;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::mapped_bytes::MappedBytes;
+use crate::arena::{Arena, Counter};
 use crate::error::Result;
 use crate::memory::adopted::{self, NotAdopted, Quiet};
 use crate::memory::own_ranges::OwnRange;
 use crate::rank_numbers::Slot;
 use crate::report;
-use crate::window::arena::{Arena, Counter};
-use crate::window::control_blocks::ControlBlocks;
-use crate::window::mapped_bytes::MappedBytes;
 use std::sync::Arc;
 
 /// A collective call that may have a quiet part, ahead of its barrier.

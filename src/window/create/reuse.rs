@@ -9,7 +9,10 @@
 //! rank writes to kept memory only after all have agreed on it, because rank 0 may have given up
 //! memory that another rank still keeps.
 
-use super::barrier::barrier;
+use crate::arena::Arena;
+use crate::arena::barrier::barrier;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::descriptor::Descriptor;
 use crate::error::Result;
 use crate::memory::retention::kept_max;
 use crate::memory::window_memory::Common;
@@ -17,9 +20,6 @@ use crate::memory::window_memory_cache::{Content, HasKeep, Keep, KeptWord, OwnPa
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sys::memory_limits;
-use crate::window::arena::Arena;
-use crate::window::control_blocks::ControlBlocks;
-use crate::window::descriptor::Descriptor;
 use std::sync::Arc;
 
 /// Kept memory that fits the request of this rank.

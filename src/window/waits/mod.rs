@@ -13,8 +13,8 @@ mod text;
 pub use summary::{freed, leave, print};
 
 use super::registry;
-use super::wait_progress::{NodeIdle, Waiting};
 use super::{LocalWindow, Window};
+use crate::arena::wait_progress::{NodeIdle, Waiting};
 use crate::config::Config;
 use crate::report::missing_ranks::patience;
 use crate::report::say;

@@ -3,6 +3,10 @@
 //! may be out of date when it is printed.
 
 use super::claims;
+use crate::arena::Arena;
+use crate::arena::barrier::collective_words;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::wait_progress::{CollectiveWait, NodeIdle};
 use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::lock::{self, Mode, standing};
 use crate::epoch::state::Hold;
@@ -15,12 +19,8 @@ use crate::report::missing_ranks::waits;
 use crate::report::named;
 use crate::sync::Ordering;
 use crate::sys::process;
-use crate::window::arena::Arena;
-use crate::window::control_blocks::ControlBlocks;
-use crate::window::create::barrier::collective_words;
 use crate::window::label::label;
 use crate::window::protocols::on_words;
-use crate::window::wait_progress::{CollectiveWait, NodeIdle};
 use crate::window::{LocalWindow, Window, registry};
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,8 +10,10 @@
 //!    *Collective:* the outcome: whether all ranks have the table.
 
 use super::post_lists::Areas;
-use super::shared::Shared;
-use super::{Place, WideArena, WideWindow};
+use super::{Place, WideWindow};
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::wide::WideArena;
+use crate::arena::wide::shared::Shared;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
@@ -25,7 +27,6 @@ use crate::report::collective_outcome::{self, StepOutcome};
 use crate::report::{self, Why};
 use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
-use crate::window::control_blocks::ControlBlocks;
 use crate::window::create::agreement::{self, Memory, Outcome, OwnRequest};
 use crate::window::{Flavor, LocalWindow};
 use parking_lot::Mutex;

@@ -7,7 +7,7 @@ use super::word_locations::Ranks;
 use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, atomic_calls};
 use crate::epoch::{exposure, fence};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fabric::remote_words::Far;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::full_fence;
@@ -116,5 +116,13 @@ impl LocalWindow {
     #[inline(always)]
     pub fn spans_nodes(&self) -> bool {
         self.wide.is_some()
+    }
+
+    /// Returns an error of a call on this window, with ranks of the window.
+    pub fn with_rank(&self, error: Error) -> Error {
+        match self.many_nodes() {
+            Some(many) => many.part.wide.named(error),
+            None => error,
+        }
     }
 }

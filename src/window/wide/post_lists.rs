@@ -21,6 +21,7 @@ pub use lists_fuzz::post_lists;
 
 use super::WideWindow;
 use super::word_locations::Ranks;
+use crate::arena::wide::AREA_WORDS;
 use crate::epoch::exposure::Lists;
 use crate::error::{Class, Error, Result};
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
@@ -35,10 +36,7 @@ use crate::window::LocalWindow;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Words of a block for the areas, behind those of the protocols.
-#[expect(clippy::cast_possible_truncation)] // a small constant
-pub const AREA_WORDS: u32 = 2 * AREAS as u32;
-const AREAS: usize = 4;
+const AREAS: usize = AREA_WORDS as usize / 2;
 /// Words of the first area.
 const AREA_FIRST: usize = 256;
 const AREA_GROWTH: usize = 8;

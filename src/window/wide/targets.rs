@@ -7,18 +7,21 @@
 //! which keeps them in order. A descriptor in the node's memory lists what a rank exposes. The
 //! first process of a node that accesses the rank reads the descriptor over the queue pair to the
 //! leader, and also the contact of a rank that serves itself: one round trip each. The other ranks
-//! of its node find both in their [notes](super::notes).
+//! of its node find both in their [notes](crate::arena::wide::notes).
 
-use super::{Contact, Member, Peer, Remote, WideWindow};
+use super::WideWindow;
+use crate::arena::Arena;
+use crate::arena::descriptor::Descriptor;
+use crate::arena::wide::Member;
 use crate::epoch::lock::atomic_calls;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedMarks;
 use crate::error::Result;
+use crate::fabric::net::{Contact, Peer};
+use crate::fabric::remote::Remote;
 use crate::fabric::remote::{Bytes, Transport};
 use crate::fabric::remote_words::word_in;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
-use crate::window::arena::Arena;
-use crate::window::descriptor::Descriptor;
 use crate::window::{LocalWindow, Memory};
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;

@@ -2,8 +2,8 @@
 //! with a request (MPI-4.1 §12.3.5). A call that waits for the request or tests it gives them
 //! progress. No function here waits.
 
-use super::WideArena;
 use super::many_nodes::ManyNodes;
+use crate::arena::wide::WideArena;
 use crate::error::Result;
 use crate::fabric::net::Pending;
 use crate::mpi::grequests::RequestWork;

@@ -2,7 +2,9 @@
 //! [`Ranks`] has a block for each rank; [`Leaders`] has a block for each node, which is the block
 //! of its leader.
 
-use super::{Member, WideWindow};
+use super::WideWindow;
+use crate::arena::wait_progress::NodeIdle;
+use crate::arena::wide::Member;
 use crate::error::Result;
 use crate::fabric::net::{Peer, Serving};
 use crate::fabric::remote::Remote;
@@ -12,7 +14,6 @@ use crate::mpi::Host;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicU64;
 use crate::window::LocalWindow;
-use crate::window::wait_progress::NodeIdle;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! The barrier of the processes of an arena, in calls that make or free a window.
 
+use crate::arena::Arena;
+use crate::arena::control_blocks::ControlBlocks;
+use crate::arena::wait_progress::{CollectiveWait, NodeIdle};
 use crate::epoch::fence;
 use crate::error::Result;
 use crate::fabric::shm::words::CpuWords;
 use crate::rank_numbers::Slot;
-use crate::window::arena::Arena;
-use crate::window::control_blocks::ControlBlocks;
-use crate::window::wait_progress::{CollectiveWait, NodeIdle};
 use std::sync::Arc;
 
 /// Waits until all ranks of an arena have called this, in the user's call `call`.

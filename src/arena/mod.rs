@@ -1,18 +1,22 @@
 //! The arena: control memory that the processes of one node map. It is made for the first window of
-//! a communicator ([`super::create`]) and kept by the windows, which may outlive the communicator.
+//! a communicator (`window::create`) and kept by the windows, which may outlive the communicator.
 //! A window takes a slot of the arena. A slot has a control block per rank: a [`Descriptor`] and
 //! then the control words of `fabric::layout`. Slot 0 belongs to the arena itself, for the barriers
 //! of window creation.
 //!
-//! [`Descriptor`]: super::descriptor::Descriptor
+//! [`Descriptor`]: descriptor::Descriptor
 
+pub mod barrier;
+pub mod control_blocks;
+pub mod descriptor;
 mod first_segment;
+pub mod mapped_bytes;
 mod records;
+pub mod wait_progress;
+pub mod wide;
 
 pub use records::{Counter, ProcessRecord, Record};
 
-use super::mapped_bytes::WORDS_AT;
-use super::target::NoTargets;
 use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -37,7 +41,9 @@ use crate::sys::page_bytes;
 use crate::sys::segment::Mapping;
 use crate::sys::{passing, process};
 use first_segment::FirstSegment;
+use mapped_bytes::WORDS_AT;
 use parking_lot::Mutex;
+use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The arena, as one process uses it.
@@ -79,8 +85,8 @@ pub struct Arena {
     yields_reach_all: OnceLock<bool>,
     /// whether this process spins before it sleeps when it waits for other processes of its node
     pub awake: AwakeRecord,
-    /// the table of windows on which no target was accessed
-    pub no_targets: NoTargets,
+    /// what its windows share, see [`Arena::shared_by_windows`]
+    of_windows: OnceLock<Box<dyn Any + Send + Sync>>,
     /// the interface to the other nodes, if the ranks of the communicator are on several nodes
     other_nodes: OnceLock<Weak<dyn OtherNodes>>,
 }
@@ -148,7 +154,7 @@ impl Arena {
             permitted: OnceLock::new(),
             yields_reach_all: OnceLock::new(),
             awake: AwakeRecord::default(),
-            no_targets: NoTargets::new(size),
+            of_windows: OnceLock::new(),
             other_nodes: OnceLock::new(),
         };
         arena.write_own_record();
@@ -194,6 +200,13 @@ impl Arena {
             0 => BarrierKind::Rounds,
             _ => BarrierKind::OF_SHARED_CORES,
         }
+    }
+
+    /// Returns what the windows of the arena share, always of one type, which `make` makes the
+    /// first time.
+    pub fn shared_by_windows<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let shared = self.of_windows.get_or_init(|| Box::new(make()));
+        shared.downcast_ref().expect("one type")
     }
 
     /// Returns the record of a rank's process.

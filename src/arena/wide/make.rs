@@ -6,6 +6,7 @@ use super::no_device;
 use super::nodes::{Comms, Grouping, Need, count};
 use super::shared::Shared;
 use super::{Member, NodeInfo, WideArena};
+use crate::arena::{Arena, OtherNodes};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fabric::net::{
@@ -22,7 +23,6 @@ use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::report::collective_outcome::{self, CAUSE_ELSEWHERE, StepOutcome};
 use crate::report::{self, Why};
 use crate::sys::process;
-use crate::window::arena::{Arena, OtherNodes};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -1,13 +1,13 @@
 //! Made-up descriptors and mapped bytes of other ranks, and made-up calls on them, full and quick.
 //! What is accessed lies inside of what the rank exposes, and of what is mapped.
 
-use super::Descriptor;
+use crate::arena::descriptor::Descriptor;
+use crate::arena::mapped_bytes::MappedBytes;
 use crate::error::{Class, Error};
 use crate::memory::HeapPlace;
 use crate::rank_numbers::Rank;
 use crate::sync::AtomicU64;
 use crate::window::address::Reach;
-use crate::window::mapped_bytes::MappedBytes;
 use crate::window::target::Target;
 use fompi_testkit::Choices;
 

@@ -1,7 +1,7 @@
 //! The control blocks of one window in mapped memory: for each rank, its [`Descriptor`], its
 //! [`MappedBytes`] and its control words.
 
-use super::arena::Arena;
+use super::Arena;
 use super::descriptor::Descriptor;
 use super::mapped_bytes::{MappedBytes, WORDS_AT};
 use crate::fabric::shm::words::Cells;
@@ -75,7 +75,7 @@ impl ControlBlocks {
     /// Returns the bytes of the memory of `rank` that can be mapped. They do not change once the
     /// window is made.
     #[inline]
-    pub(super) fn mapped_bytes(&self, rank: RankOnNode) -> &MappedBytes {
+    pub fn mapped_bytes(&self, rank: RankOnNode) -> &MappedBytes {
         let at = self.block(rank).wrapping_add(size_of::<Descriptor>()).cast::<MappedBytes>();
         // SAFETY: as in `descriptor`; every bit pattern is a valid value.
         unsafe { &*at }
@@ -83,7 +83,7 @@ impl ControlBlocks {
 
     /// Writes the bytes of this rank's memory that can be mapped, before the barrier that ends the
     /// creation of the window.
-    pub(super) fn set_mapped_bytes(&self, mapped: MappedBytes) {
+    pub fn set_mapped_bytes(&self, mapped: MappedBytes) {
         let block = self.block(self.arena.rank).wrapping_add(size_of::<Descriptor>());
         // SAFETY: the address is that of the value in this rank's block.
         unsafe { block.cast::<MappedBytes>().write_volatile(mapped) };

@@ -5,14 +5,13 @@
 //! ([`crate::liveness::losses`]), so that all waiting ranks there report the same loss.
 
 use super::{Member, WideArena};
+use crate::arena::OtherNodes;
 use crate::error::{Error, Result, kept};
 use crate::fabric::net::{Contact, Probe};
 use crate::fabric::remote::Transport;
 use crate::liveness::losses::{Cause, Loss};
 use crate::liveness::watch::Checks;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};
-use crate::window::LocalWindow;
-use crate::window::arena::OtherNodes;
 use std::time::Instant;
 
 impl OtherNodes for WideArena {
@@ -119,7 +118,7 @@ impl WideArena {
 
     /// Returns an error in terms of the user: with ranks of the window, in place of the indices
     /// within a node and the process ids that the transports know. Records a loss.
-    pub(super) fn named(&self, error: Error) -> Error {
+    pub fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {
                 let rank = self.rank_of_process(node, pid);
@@ -147,16 +146,6 @@ impl WideArena {
                 Error::Forbidden { rank: self.rank_of(rank.of_error_of_road()), pid }
             }
             error => error,
-        }
-    }
-}
-
-impl LocalWindow {
-    /// Returns an error of a call on this window, with ranks of the window.
-    pub fn with_rank(&self, error: Error) -> Error {
-        match self.many_nodes() {
-            Some(many) => many.part.wide.named(error),
-            None => error,
         }
     }
 }

@@ -1,10 +1,5 @@
 //! Descriptor of the memory that a rank exposes in a window.
 
-#[cfg(any(test, fuzzing))]
-mod descriptor_fuzz;
-#[cfg(fuzzing)]
-pub use descriptor_fuzz::descriptors;
-
 use crate::fabric::remote::Remote;
 
 /// A descriptor of the memory that a rank exposes. Its owner writes it at creation, before other

@@ -2,7 +2,7 @@
 //! progress, because the other process may be blocked in a large receive from it; it sleeps on its
 //! doorbell; and it checks from time to time that all processes are alive.
 
-use super::arena::Arena;
+use super::Arena;
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::WordId;

@@ -7,6 +7,7 @@
 //! each other's memory (process_vm): [`Need::Copies`].
 
 use super::{FAR_BYTES, Member};
+use crate::arena::Arena;
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::net::{DeviceChoice, Wire};
@@ -18,7 +19,6 @@ use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};
 use crate::report::collective_outcome::{self, CAUSE_ELSEWHERE};
 use crate::report::{self, Why};
 use crate::sys::process;
-use crate::window::arena::Arena;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
