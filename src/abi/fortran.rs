@@ -53,23 +53,9 @@ unsafe fn get_attr(
     value: *mut MPI_Aint,
     flag: *mut MPI_Fint,
     ierror: *mut MPI_Fint,
-    name: &CStr,
+    pass_on: &dyn Fn(),
 ) {
-    type Entry = unsafe extern "C-unwind" fn(
-        *mut MPI_Fint,
-        *mut MPI_Fint,
-        *mut MPI_Aint,
-        *mut MPI_Fint,
-        *mut MPI_Fint,
-    );
     let host = Host::get();
-    let pass_on = || {
-        // SAFETY: the entry of that name has this type.
-        if let Some(entry) = unsafe { next::<Entry>(name) } {
-            // SAFETY: the caller's arguments.
-            unsafe { entry(win, keyval, value, flag, ierror) };
-        }
-    };
     if !is_open_mpi() {
         return pass_on();
     }
@@ -113,18 +99,9 @@ unsafe fn set_attr(
     keyval: *mut MPI_Fint,
     value: *mut MPI_Aint,
     ierror: *mut MPI_Fint,
-    name: &CStr,
+    pass_on: &dyn Fn(),
 ) {
-    type Entry =
-        unsafe extern "C-unwind" fn(*mut MPI_Fint, *mut MPI_Fint, *mut MPI_Aint, *mut MPI_Fint);
     let host = Host::get();
-    let pass_on = || {
-        // SAFETY: the entry of that name has this type.
-        if let Some(entry) = unsafe { next::<Entry>(name) } {
-            // SAFETY: the caller's arguments.
-            unsafe { entry(win, keyval, value, ierror) };
-        }
-    };
     if !is_open_mpi() {
         return pass_on();
     }
@@ -152,27 +129,15 @@ unsafe fn set_attr(
 /// # Safety
 /// The arguments are those of the Fortran binding.
 unsafe fn create_keyval(
-    copy: *mut c_void,
+    _copy: *mut c_void,
     delete: *mut c_void,
     keyval: *mut MPI_Fint,
     extra: *mut MPI_Aint,
     ierror: *mut MPI_Fint,
-    name: &CStr,
+    pass_on: &dyn Fn(),
 ) {
-    type Entry = unsafe extern "C-unwind" fn(
-        *mut c_void,
-        *mut c_void,
-        *mut MPI_Fint,
-        *mut MPI_Aint,
-        *mut MPI_Fint,
-    );
     if !is_open_mpi() || crate::config::Config::get().disable {
-        // SAFETY: the entry of that name has this type.
-        if let Some(entry) = unsafe { next::<Entry>(name) } {
-            // SAFETY: the caller's arguments.
-            unsafe { entry(copy, delete, keyval, extra, ierror) };
-        }
-        return;
+        return pass_on();
     }
     // SAFETY: the caller's pointer.
     let extra = (unsafe { *extra }).cast_unsigned();
@@ -193,25 +158,16 @@ unsafe fn create_errhandler(
     function: *mut c_void,
     handler: *mut MPI_Fint,
     ierror: *mut MPI_Fint,
-    name: &CStr,
+    pass_on: &dyn Fn(),
 ) {
-    type Entry = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Fint, *mut MPI_Fint);
-    type ToInteger = unsafe extern "C-unwind" fn(MPI_Errhandler) -> MPI_Fint;
     if !is_open_mpi() || crate::config::Config::get().disable {
-        // SAFETY: the entry of that name has this type.
-        if let Some(entry) = unsafe { next::<Entry>(name) } {
-            // SAFETY: the caller's arguments.
-            unsafe { entry(function, handler, ierror) };
-        }
-        return;
+        return pass_on();
     }
     let host = Host::get();
     let mut made: MPI_Errhandler = 0;
     // SAFETY: the caller's function, and a local handle to store to.
     let code = unsafe { errhandler_calls::create(host, function, &mut made) };
-    // SAFETY: the function of that name has this type.
-    let to_integer: Option<ToInteger> = unsafe { host.extra(c"PMPI_Errhandler_c2f") };
-    match to_integer {
+    match host.call.errhandler_c2f {
         // SAFETY: the caller's pointer, and a handle that was just made.
         Some(to_integer) if code == 0 => unsafe { handler.write(to_integer(made)) },
         _ => {}
@@ -227,8 +183,16 @@ macro_rules! name {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) {
             pass_through!($name ($($argument: $type),*));
+            let pass_on = || {
+                type Entry = unsafe extern "C-unwind" fn($($type),*);
+                // SAFETY: the entry of the same name in the bindings of the MPI has this type.
+                if let Some(entry) = unsafe { next::<Entry>(symbol!($name)) } {
+                    // SAFETY: the binding's arguments.
+                    unsafe { entry($($argument),*) };
+                }
+            };
             // SAFETY: the binding's arguments.
-            unsafe { $inner($($argument,)* symbol!($name)) }
+            unsafe { $inner($($argument,)* &pass_on) }
         }
     };
 }

@@ -47,7 +47,6 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     pass_through!(MPII_Win_get_attr(
         win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int, kind: c_int
     ) -> c_int);
-    type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_int, c_int) -> c_int;
     let host = Host::get();
     let ours = |window: &'static Window| {
         let found = find(host, window, keyval, kind)?;
@@ -60,10 +59,10 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
         Ok(())
     };
     on_any_window("MPI_Win_get_attr", host, win, ours, |native| {
-        // SAFETY: the function of that name has this type.
-        let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_get_attr") };
         // SAFETY: the caller's arguments, passed on unchanged.
-        inner.map_or(absent(host), |inner| unsafe { inner(native, keyval, value, flag, kind) })
+        host.call
+            .win_get_attr_of_kind
+            .map_or(absent(host), |inner| unsafe { inner(native, keyval, value, flag, kind) })
     })
 }
 
@@ -79,15 +78,14 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     pass_through!(MPII_Win_set_attr(
         win: MPI_Win, keyval: c_int, value: *mut c_void, kind: c_int
     ) -> c_int);
-    type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, c_int) -> c_int;
     let host = Host::get();
     let language = if kind == KIND_POINTER { Language::C } else { Language::Fortran };
     let ours = |window| keyvals::set(host, window, keyval, value.addr().cast_signed(), language);
     on_any_window("MPI_Win_set_attr", host, win, ours, |native| {
-        // SAFETY: the function of that name has this type.
-        let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_set_attr") };
         // SAFETY: the caller's arguments, passed on unchanged.
-        inner.map_or(absent(host), |inner| unsafe { inner(native, keyval, value, kind) })
+        host.call
+            .win_set_attr_of_kind
+            .map_or(absent(host), |inner| unsafe { inner(native, keyval, value, kind) })
     })
 }
 
@@ -146,13 +144,8 @@ entry! {
         function: *mut c_void, destructor: *mut c_void, extra: *mut c_void,
         errhandler: *mut MPI_Errhandler,
     ) {
-        type Inner = unsafe extern "C-unwind" fn(
-            *mut c_void, *mut c_void, *mut c_void, *mut MPI_Errhandler,
-        ) -> c_int;
         let host = Host::get();
-        // SAFETY: the function of that name has this type.
-        let inner: Option<Inner> = unsafe { host.extra(c"PMPIX_Win_create_errhandler_x") };
-        let (code, destructor) = match inner {
+        let (code, destructor) = match host.call.win_create_errhandler_x {
             Some(inner) => {
                 // SAFETY: the caller's arguments, passed on unchanged.
                 (unsafe { inner(function, destructor, extra, errhandler) }, None)

@@ -257,6 +257,14 @@ functions! {
         rget_accumulate_c = c"PMPI_Rget_accumulate_c"
             (*const c_void, i64, Handle, *mut c_void, i64, Handle, c_int, isize, i64,
              Handle, Handle, Handle, *mut Handle);
+        comm_get_info = c"PMPI_Comm_get_info" (Handle, *mut Handle);
+        info_free = c"PMPI_Info_free" (*mut Handle);
+        errhandler_c2f = c"PMPI_Errhandler_c2f" (Handle);
+        win_get_attr_of_kind = c"MPII_Win_get_attr"
+            (Handle, c_int, *mut c_void, *mut c_int, c_int);
+        win_set_attr_of_kind = c"MPII_Win_set_attr" (Handle, c_int, *mut c_void, c_int);
+        win_create_errhandler_x = c"PMPIX_Win_create_errhandler_x"
+            (*mut c_void, *mut c_void, *mut c_void, *mut Handle);
         session_init = c"PMPI_Session_init" (Handle, Handle, *mut Handle);
         get_version = c"PMPI_Get_version" (*mut c_int, *mut c_int);
         grequest_start_with_poll = c"PMPIX_Grequest_start"

@@ -6,7 +6,7 @@ use super::handle::Abi;
 use super::{Handle, Host};
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
-use std::ffi::{CString, c_int};
+use std::ffi::CString;
 
 /// The key of the kinds of memory that an MPI supports (MPI-4.1 §12.4.3).
 pub const KINDS: &str = "mpi_memory_alloc_kinds";
@@ -17,13 +17,9 @@ const INFO_ENV: Handle = 0x131;
 /// Returns the kinds of memory that the host MPI supports for a communicator, and so for its
 /// windows (MPI-4.1 §12.4.3); `None` if it does not report them.
 pub fn memory_kinds(host: &Host, comm: Comm) -> Result<Option<String>> {
-    type GetInfo = unsafe extern "C-unwind" fn(usize, *mut Handle) -> c_int;
-    type Free = unsafe extern "C-unwind" fn(*mut Handle) -> c_int;
-    // SAFETY: the functions of these names have these types.
-    let get_info: Option<GetInfo> = unsafe { host.extra(c"PMPI_Comm_get_info") };
-    // SAFETY: the function of this name has this type.
-    let free: Option<Free> = unsafe { host.extra(c"PMPI_Info_free") };
-    let (Some(get_info), Some(free)) = (get_info, free) else { return Ok(None) };
+    let (Some(get_info), Some(free)) = (host.call.comm_get_info, host.call.info_free) else {
+        return Ok(None);
+    };
     let mut info: Handle = 0;
     // SAFETY: a communicator of ours and an out parameter.
     check(unsafe { get_info(comm.0, &mut info) })?;

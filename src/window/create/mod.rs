@@ -389,42 +389,40 @@ fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
     }
 }
 
+/// MPI_Win_allocate and MPI_Win_allocate_shared of the host MPI.
+type AllocateFn =
+    unsafe extern "C-unwind" fn(isize, c_int, Handle, Handle, *mut c_void, *mut Handle) -> c_int;
+/// The same with large displacement units.
+type AllocateLargeFn =
+    unsafe extern "C-unwind" fn(isize, isize, Handle, Handle, *mut c_void, *mut Handle) -> c_int;
+
 /// Makes the window with the host MPI. Returns it and the address of allocated memory.
 fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle, usize), Failure> {
     let WindowRequest { flavor, base, size, disp_unit, info, comm } = *request;
     let (mut native, mut memory): (Handle, usize) = (0, 0);
-    let out = (&raw mut memory).cast::<c_void>();
+    let (out, made) = ((&raw mut memory).cast::<c_void>(), &raw mut native);
     let call = &host.call;
     let unit = c_int::try_from(disp_unit);
     let wide = || Error::Argument(Class::Disp, "displacement unit", disp_unit as i64);
-    // SAFETY: the arguments are the user's own, passed on unchanged.
-    let code = unsafe {
-        match (flavor, unit) {
-            (Flavor::Dynamic, _) => (call.win_create_dynamic)(info, comm, &mut native),
-            (Flavor::Create, Ok(unit)) => {
-                (call.win_create)(base, size, unit, info, comm, &mut native)
-            }
-            (Flavor::Allocate, Ok(unit)) => {
-                (call.win_allocate)(size, unit, info, comm, out, &mut native)
-            }
-            (Flavor::Shared, Ok(unit)) => {
-                (call.win_allocate_shared)(size, unit, info, comm, out, &mut native)
-            }
-            (Flavor::Create, Err(_)) => match call.win_create_c {
-                Some(call) => call(base, size, disp_unit, info, comm, &mut native),
-                None => return Err(Failure::Ours(wide())),
-            },
-            (_, Err(_)) => {
-                let allocate_c = match flavor {
-                    Flavor::Shared => call.win_allocate_shared_c,
-                    _ => call.win_allocate_c,
-                };
-                match allocate_c {
-                    Some(call) => call(size, disp_unit, info, comm, out, &mut native),
-                    None => return Err(Failure::Ours(wide())),
-                }
-            }
-        }
+    let allocate = |small: AllocateFn, large: Option<AllocateLargeFn>| match (unit, large) {
+        // SAFETY: the arguments are the user's own, passed on unchanged, and out parameters.
+        (Ok(unit), _) => Ok(unsafe { small(size, unit, info, comm, out, made) }),
+        // SAFETY: as above.
+        (_, Some(large)) => Ok(unsafe { large(size, disp_unit, info, comm, out, made) }),
+        _ => Err(wide()),
+    };
+    let code = match flavor {
+        // SAFETY: as in `allocate`.
+        Flavor::Dynamic => unsafe { (call.win_create_dynamic)(info, comm, made) },
+        Flavor::Allocate => allocate(call.win_allocate, call.win_allocate_c)?,
+        Flavor::Shared => allocate(call.win_allocate_shared, call.win_allocate_shared_c)?,
+        Flavor::Create => match (unit, call.win_create_c) {
+            // SAFETY: as in `allocate`.
+            (Ok(unit), _) => unsafe { (call.win_create)(base, size, unit, info, comm, made) },
+            // SAFETY: as in `allocate`.
+            (_, Some(create)) => unsafe { create(base, size, disp_unit, info, comm, made) },
+            _ => return Err(wide().into()),
+        },
     };
     if code == 0 { Ok((host.handle(native), memory)) } else { Err(Failure::Host(code)) }
 }
