@@ -30,7 +30,7 @@ static void *elsewhere(void *number)
     text_of(MPI_ERR_RANK, text);
     CHECK(strstr(text, "target rank") == NULL);
     EXPECT(put_to(mine), MPI_ERR_RANK);
-    snprintf(reason, sizeof reason, "target rank %d,", mine);
+    snprintf(reason, sizeof reason, "target rank %d is", mine);
     says(MPI_ERR_RANK, reason);
     return NULL;
 }
@@ -49,28 +49,28 @@ static void wrong_handles(void)
     long value[2] = {1, 2};
     OK(MPI_Type_vector(2, 1, 2, MPI_LONG, &vector));
     const MPI_Datatype wrong[] = {MPI_DATATYPE_NULL, vector};
-    const char *const reasons[] = {"MPI_Put: MPI_DATATYPE_NULL",
+    const char *const reasons[] = {"MPI_Put: the datatype is MPI_DATATYPE_NULL",
                                    "MPI_Put: datatype is invalid or not committed"};
     for (int i = 0; i < 2; i++)
         says(MPI_Put(value, 1, wrong[i], 0, 0, 1, MPI_LONG, win), reasons[i]);
     OK(MPI_Type_free(&vector));
     says(MPI_Put(value, 2, MPI_LONG, 0, 0, 1, MPI_LONG, win),
-         "MPI_Put: 16 bytes of data, the receiving side has room for 8");
+         "MPI_Put: data of 16 bytes do not fit into a buffer of 8 bytes");
     says(MPI_Accumulate(value, 1, MPI_LONG, 0, 0, 1, MPI_DOUBLE, MPI_SUM, win),
-         "MPI_Accumulate: elements of the target of another type than those of the origin");
+         "MPI_Accumulate: origin and target have elements of different types");
     says(MPI_Accumulate(value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_OP_NULL, win),
-         "MPI_Accumulate: operation that is not a predefined one");
+         "MPI_Accumulate: the operation is not predefined");
     says(MPI_Accumulate(value, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, MPI_BAND, win),
-         "MPI_Accumulate: operation that does not go with the datatype");
+         "MPI_Accumulate: the operation is not defined for the datatype");
     says(MPI_Put(NULL, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win),
          "MPI_Put: null pointer as the origin address");
-    says(MPI_Win_attach(win, value, 8), "MPI_Win_attach: a window that is not dynamic");
-    says(MPI_Win_post(MPI_GROUP_NULL, 0, win), "MPI_Win_post: MPI_GROUP_NULL");
+    says(MPI_Win_attach(win, value, 8), "MPI_Win_attach: the window is not dynamic");
+    says(MPI_Win_post(MPI_GROUP_NULL, 0, win), "MPI_Win_post: the group is MPI_GROUP_NULL");
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     const int null = MPI_Win_fence(0, MPI_WIN_NULL);
     CHECK_EQ(null, MPI_ERR_WIN);
-    says(null, "MPI_Win_fence: MPI_WIN_NULL");
+    says(null, "MPI_Win_fence: the window is MPI_WIN_NULL");
     text_of(null, text);
     CHECK(strstr(text, "MPI_Win_sync") == NULL);
 }
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     const int first = put_to(size), second = put_to(size + 7);
     EXPECT(first, MPI_ERR_RANK);
     EXPECT(second, MPI_ERR_RANK);
-    snprintf(reason, sizeof reason, "MPI_Put: target rank %d, window has %d", size + 7, size);
+    snprintf(reason, sizeof reason, "MPI_Put: target rank %d is invalid: the window has %d ranks", size + 7, size);
     says(second, reason);
     if (library_is_here()) {
         run_numbered_threads(2, elsewhere);
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     OK(MPI_Win_create_errhandler(note, &handler));
     OK(MPI_Win_set_errhandler(win, handler));
     put_to(size + 3);
-    snprintf(reason, sizeof reason, "target rank %d, window has %d", size + 3, size);
+    snprintf(reason, sizeof reason, "target rank %d is invalid: the window has %d ranks", size + 3, size);
     CHECK(!library_is_here() || strstr(in_handler, reason) != NULL);
     OK(MPI_Errhandler_free(&handler));
 

@@ -29,7 +29,7 @@ static void refused(int code, int culprit)
     int length;
     EXPECT(code, MPI_ERR_NO_MEM);
     OK(MPI_Error_string(code, text, &length));
-    snprintf(wanted, sizeof wanted, "failed on rank %d with MPI_ERR_NO_MEM", culprit);
+    snprintf(wanted, sizeof wanted, "MPI_ERR_NO_MEM on rank %d", culprit);
     if (strstr(text, rank == culprit ? "locked memory" : wanted) == NULL)
         check_failed(__FILE__, __LINE__, "\"%s\" does not say \"%s\"", text, wanted);
 }

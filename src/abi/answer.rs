@@ -145,7 +145,11 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
-    let what = if is_null(host, win) { "MPI_WIN_NULL" } else { "freed or invalid window handle" };
+    let what = if is_null(host, win) {
+        "the window is MPI_WIN_NULL"
+    } else {
+        "freed or invalid window handle"
+    };
     raise_alone(call, host, Error::Wrong(Class::Win, what))
 }
 
@@ -206,7 +210,7 @@ pub fn asserts(
     let c = &host.constants;
     let known = allowed.iter().fold(0, |bits, constant| bits | constant(c));
     if given & !known != 0 {
-        return Err(Error::Argument(Class::Assert, "assert", i64::from(given)));
+        return Err(Error::Argument(Class::Assert, "invalid assert", i64::from(given)));
     }
     Ok(Asserts {
         nocheck: given & c.mode_nocheck != 0,

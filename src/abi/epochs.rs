@@ -37,7 +37,7 @@ fn with_members(
 ) -> Result<()> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
-        return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));
+        return Err(Error::Wrong(Class::Group, "the group is MPI_GROUP_NULL"));
     }
     Group(group).with_ranks_in(host, node.group(), work)
 }
@@ -53,7 +53,7 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
                 (false, false) => Hold::Shared,
             })
         }
-        other => Err(Error::Argument(Class::LockType, "lock type", i64::from(other))),
+        other => Err(Error::Argument(Class::LockType, "invalid lock type", i64::from(other))),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) unsafe fn create(
     errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     if function.is_null() || errhandler.is_null() {
-        let error = Error::Wrong(Class::Arg, "null pointer");
+        let error = Error::Wrong(Class::Arg, "null pointer for the error handler");
         return raise_alone("MPI_Win_create_errhandler", host, error);
     }
     let mut handler: Handle = 0;
@@ -92,7 +92,7 @@ entry! {
     MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
         let host = Host::get();
         if errhandler.is_null() {
-            return code(host, &Error::Wrong(Class::Arg, "null pointer"));
+            return code(host, &Error::Wrong(Class::Arg, "null pointer for the error handler"));
         }
         // SAFETY: the caller's pointer to a handle.
         let handler = unsafe { host.fetch(errhandler) };

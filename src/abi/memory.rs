@@ -57,7 +57,7 @@ entry! {
 
 fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Result<*mut u8> {
     answer::place_for(place)?;
-    let wrong = |_| Error::Argument(Class::Arg, "size", size as i64);
+    let wrong = |_| Error::Argument(Class::Arg, "invalid size", size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
     let usual = if bytes < page_bytes() { ALIGNMENT } else { page_bytes() };
     heap::allocate(bytes, usual.max(hints::alignment_of(host, host.handle(info))?))

@@ -150,7 +150,7 @@ mod tests {
         keep(6, "MPI_Put", &error(7));
         keep(6, "MPI_Get", &error(9));
         keep(8, "MPI_Put", &Error::Epoch("no access epoch is open"));
-        assert_eq!(of(6).unwrap(), "MPI_Get: target rank 9, window has 4");
+        assert_eq!(of(6).unwrap(), "MPI_Get: target rank 9 is invalid: the window has 4 ranks");
         assert_eq!(of(8).unwrap(), "MPI_Put: no access epoch is open");
         let elsewhere = std::thread::spawn(|| of(6));
         assert_eq!(elsewhere.join().unwrap(), None);

@@ -52,7 +52,7 @@ static KEYVALS: Mutex<BTreeMap<c_int, Keyval>> = Mutex::new(BTreeMap::new());
 
 /// Returns the error for an unknown keyval.
 pub fn unknown(keyval: c_int) -> Error {
-    Error::Argument(Class::Keyval, "keyval", i64::from(keyval))
+    Error::Argument(Class::Keyval, "invalid keyval", i64::from(keyval))
 }
 
 /// Does `change` with a keyval. If the keyval is no longer used afterwards, frees it, here and in

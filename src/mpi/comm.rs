@@ -27,13 +27,13 @@ impl Comm {
     pub fn for_window(host: &Host, raw: usize) -> Result<Comm> {
         let comm = host.handle(raw);
         if comm == host.constants.comm_null || comm == 0 {
-            return Err(Error::Wrong(Class::Comm, "MPI_COMM_NULL"));
+            return Err(Error::Wrong(Class::Comm, "the communicator is MPI_COMM_NULL"));
         }
         let mut inter = 0;
         // SAFETY: an out parameter of ours; a wrong handle is the MPI's to report.
         check(unsafe { (host.call.comm_test_inter)(comm, &mut inter) })?;
         if inter != 0 {
-            return Err(Error::Wrong(Class::Comm, "intercommunicator"));
+            return Err(Error::Wrong(Class::Comm, "the communicator is an intercommunicator"));
         }
         Ok(Comm(comm))
     }
@@ -284,7 +284,7 @@ impl Group {
 /// The error of a group of `size` processes that has one outside of the window.
 #[cold]
 fn outside(size: c_int) -> Error {
-    let what = "group with processes that the window does not have, size";
+    let what = "not all processes of the group are in the window, size of the group";
     Error::Argument(Class::Group, what, i64::from(size))
 }
 

@@ -49,7 +49,7 @@ impl Host {
     #[cold]
     fn derived(&self, comm: Comm, datatype: Handle) -> Result<Shape> {
         if datatype == self.constants.datatype_null {
-            return Err(Error::Wrong(Class::Type, "MPI_DATATYPE_NULL"));
+            return Err(Error::Wrong(Class::Type, "the datatype is MPI_DATATYPE_NULL"));
         }
         if !may_be_datatype(self.abi, datatype) {
             return Err(Error::Wrong(Class::Type, "invalid datatype handle"));

@@ -34,7 +34,7 @@ pub(super) unsafe fn accumulate_shaped(
     target: TargetBuffer,
     op: Op,
 ) -> Result<()> {
-    let target_count = elements("target count", target.count)?;
+    let target_count = elements("invalid target count", target.count)?;
     let target_shape = place.shape(target.datatype)?;
     let origin = origin.map(|buffer| Side::new(place, buffer, "origin count")).transpose()?;
     let result = result.map(|buffer| Side::new(place, buffer, "result count")).transpose()?;
@@ -332,7 +332,7 @@ pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> boo
 
 #[inline]
 pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
-    let unknown = || Error::Wrong(Class::Op, "operation that is not a predefined one");
+    let unknown = || Error::Wrong(Class::Op, "the operation is not predefined");
     place.host.tables.ops.find(op).copied().ok_or_else(unknown)
 }
 
@@ -341,6 +341,6 @@ pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
 pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     match place.shape(datatype)? {
         Shape::Basic(basic) => Ok(basic),
-        _ => Err(Error::Wrong(Class::Type, "datatype that is not a predefined one")),
+        _ => Err(Error::Wrong(Class::Type, "the datatype is not predefined")),
     }
 }

@@ -102,10 +102,10 @@ impl Place<'_> {
         target: TargetBuffer,
     ) -> Result<()> {
         for buffer in buffers {
-            elements("count", buffer.count)?;
+            elements("invalid count", buffer.count)?;
             self.shape(buffer.datatype)?;
         }
-        elements("target count", target.count)?;
+        elements("invalid target count", target.count)?;
         self.shape(target.datatype).map(drop)
     }
 
@@ -157,7 +157,7 @@ fn not_null(address: *mut u8, what: &'static str) -> Result<()> {
 /// unless MPIs carry it out.
 #[cold]
 fn unpaired(op: Op, basic: Basic) -> Result<()> {
-    let error = Error::Wrong(Class::Op, "operation that does not go with the datatype");
+    let error = Error::Wrong(Class::Op, "the operation is not defined for the datatype");
     match pairs_in_mpis(op, basic) {
         true => report::carry_out("MPI_Accumulate or its like", Wrong::Pair, error),
         false => Err(error),

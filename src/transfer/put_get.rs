@@ -163,8 +163,8 @@ unsafe fn transfer_shaped(
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
-    let origin_count = elements("origin count", origin.count)?;
-    let target_count = elements("target count", target.count)?;
+    let origin_count = elements("invalid origin count", origin.count)?;
+    let target_count = elements("invalid target count", target.count)?;
     let origin_shape = place.shape(origin.datatype)?;
     let target_shape = place.shape(target.datatype)?;
     let origin_bytes = total(&origin_shape, origin_count)?;

@@ -133,7 +133,7 @@ pub unsafe fn compare_and_swap(
     let access = place.access(target.rank)?;
     let basic = predefined(place, target.datatype)?;
     if !basic.compares() {
-        return Err(Error::Wrong(Class::Type, "datatype that cannot be compared"));
+        return Err(Error::Wrong(Class::Type, "the datatype cannot be compared"));
     }
     let Some(rank) = access else { return Ok(()) };
     not_null(origin.cast_mut(), "null pointer as the origin address")?;

@@ -351,7 +351,7 @@ fn runs(
     target: TargetBuffer,
 ) -> Result<(Runs, (i64, u64))> {
     let (count, target_count) =
-        (elements("count", buffer.count)?, elements("target count", target.count)?);
+        (elements("invalid count", buffer.count)?, elements("invalid target count", target.count)?);
     let (shape, target_shape) = (place.shape(buffer.datatype)?, place.shape(target.datatype)?);
     let mut runs = Runs::new();
     let moved = total(&shape, count)?.min(total(&target_shape, target_count)?);

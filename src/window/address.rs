@@ -53,7 +53,7 @@ impl Descriptor {
     #[cold]
     fn outside(&self, rank: Rank, disp: i64, reach: Reach) -> Error {
         if disp < 0 {
-            return Error::Argument(Class::Disp, "target displacement", disp);
+            return Error::Argument(Class::Disp, "invalid target displacement", disp);
         }
         let first = i128::from(disp) * i128::from(self.disp_unit) + i128::from(reach.first);
         let end = first + i128::from(reach.bytes);
@@ -139,7 +139,9 @@ impl LocalWindow {
                 return Ok(Location::Mapped(at));
             }
             Memory::Owned(views) => views,
-            Memory::Attached(_) => return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window")),
+            Memory::Attached(_) => {
+                return Err(Error::Wrong(Class::RmaFlavor, "the window is dynamic"));
+            }
         };
         let mapped = self.mapped(rank);
         let is_mapped = mapped.is_some_and(|mapped| mapped.maps(first, bytes));
@@ -201,7 +203,7 @@ impl LocalWindow {
     /// window, which may have many parts.
     pub fn part(&self, rank: Rank) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
-            return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
+            return Err(Error::Wrong(Class::RmaFlavor, "the window is dynamic"));
         }
         let (index, exposed) = match self.many_nodes() {
             None => (Some(rank.on_only_node()), *self.blocks.descriptor(rank.on_only_node())),

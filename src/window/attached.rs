@@ -69,7 +69,7 @@ impl LocalWindow {
     fn regions(&self) -> Result<&Regions> {
         match &self.memory {
             Memory::Attached(regions) => Ok(regions),
-            _ => Err(Error::Wrong(Class::RmaFlavor, "a window that is not dynamic")),
+            _ => Err(Error::Wrong(Class::RmaFlavor, "the window is not dynamic")),
         }
     }
 

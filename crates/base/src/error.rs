@@ -317,9 +317,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::TargetRank { rank, size } => write!(f, "target rank {rank}, window has {size}"),
+            Error::TargetRank { rank, size } => {
+                write!(f, "target rank {rank} is invalid: the window has {size} ranks")
+            }
             Error::OutsideWindow { rank, first, end, bytes } => {
-                write!(f, "bytes {first} to {end} of rank {rank}, which exposes {bytes}")
+                write!(f, "bytes {first} to {end} are outside of the window: ")?;
+                write!(f, "rank {rank} exposes {bytes} bytes")
             }
             Error::Overlap { base, bytes, attached_base, attached_bytes } => {
                 write!(f, "{bytes} bytes at {base:#x} overlap the region of ")?;
@@ -327,12 +330,12 @@ impl fmt::Display for Error {
             }
             Error::NotAttached { base } => write!(f, "no region at {base:#x} is attached"),
             Error::NotInRegion { rank, first, bytes, address } => {
-                write!(f, "{bytes} bytes at {first:#x} of rank {rank}, ")?;
-                write!(f, "where address {address:#x} is not attached")
+                write!(f, "address {address:#x} of rank {rank} is not attached: ")?;
+                write!(f, "the access has {bytes} bytes at {first:#x}")
             }
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),
             Error::Truncated { bytes, room } => {
-                write!(f, "{bytes} bytes of data, the receiving side has room for {room}")
+                write!(f, "data of {bytes} bytes do not fit into a buffer of {room} bytes")
             }
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
             Error::NotDelegated(why) => {
@@ -353,24 +356,21 @@ impl fmt::Display for Error {
             Error::Forbidden { rank, pid } => {
                 write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
             }
-            Error::Refused { rank, class } => {
-                write!(f, "failed on rank {rank} with {}", class.name())
-            }
+            Error::Refused { rank, class } => write!(f, "{} on rank {rank}", class.name()),
             Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
             Error::NoListener(what) => write!(f, "cannot listen for other processes: {what}"),
             Error::NoVerbs(what) => write!(f, "no usable RDMA device: {what}"),
             Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
             Error::Lost { rank, node, pid, cause } => {
-                process_of(f, *rank, node, *pid)?;
-                write!(f, " cannot be reached: {cause}")
+                process_of(f, *rank, node, *pid, format_args!("cannot be reached: {cause}"))
             }
             Error::NoAccess { rank, node, pid } => {
-                process_of(f, *rank, node, *pid)?;
-                write!(f, " has an inaccessible page in the accessed range of its window")
+                let what = format_args!("has an inaccessible page in the accessed range");
+                process_of(f, *rank, node, *pid, what)
             }
             Error::Unanswered { rank, node, pid, cause } => {
-                process_of(f, *rank, node, *pid)?;
-                write!(f, " did not respond (the next operation retries): {cause}")
+                let what = "did not respond (the next operation retries)";
+                process_of(f, *rank, node, *pid, format_args!("{what}: {cause}"))
             }
             Error::Host(code) => write!(f, "error code {code} of the host MPI"),
         }
@@ -400,7 +400,7 @@ fn system(f: &mut fmt::Formatter<'_>, call: &str, errno: i32) -> fmt::Result {
     match errno {
         libc::EMFILE => write!(f, "{call}: this process has no file descriptor left (ulimit -n)"),
         libc::ENFILE => write!(f, "{call}: this node has no file descriptor left (fs.file-max)"),
-        _ => write!(f, "{call} failed with errno {errno}"),
+        _ => write!(f, "{call} failed: {}", std::io::Error::from_raw_os_error(errno)),
     }
 }
 
@@ -446,10 +446,16 @@ fn differs(
 }
 
 /// Writes a process of another node, by its rank if that is known.
-fn process_of(f: &mut fmt::Formatter<'_>, rank: Option<Rank>, node: &str, pid: i32) -> fmt::Result {
+fn process_of(
+    f: &mut fmt::Formatter<'_>,
+    rank: Option<Rank>,
+    node: &str,
+    pid: i32,
+    what: fmt::Arguments<'_>,
+) -> fmt::Result {
     match rank {
-        Some(rank) => write!(f, "rank {rank} (process {pid} on node {node})"),
-        None => write!(f, "process {pid} on node {node}"),
+        Some(rank) => write!(f, "rank {rank} (process {pid} on node {node}) {what}"),
+        None => write!(f, "process {pid} on node {node} {what}"),
     }
 }
 

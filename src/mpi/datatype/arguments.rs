@@ -44,6 +44,7 @@ pub fn short() -> Error {
 
 /// Returns `displacement` times `unit` bytes.
 pub fn scaled(displacement: i64, unit: i64) -> Result<i64> {
-    let too_far = Error::Argument(Class::Type, "datatype with displacement", displacement);
+    let what = "datatype with too large a displacement";
+    let too_far = Error::Argument(Class::Type, what, displacement);
     displacement.checked_mul(unit).ok_or(too_far)
 }

@@ -66,7 +66,7 @@ impl Combiner {
             (c.combiner_value_index, Combiner::ValueIndex),
         ];
         let found = known.iter().find(|(known, _)| *known == number);
-        let unknown = Error::Argument(Class::Type, "datatype made by combiner", number.into());
+        let unknown = Error::Argument(Class::Type, "datatype of unknown combiner", number.into());
         found.map(|(_, combiner)| *combiner).ok_or(unknown)
     }
 
@@ -210,7 +210,7 @@ const EXTENSIONS: [(i64, Basic); 6] = [
 
 fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
     let kind = kinds.iter().find(|(bytes, _)| *bytes == size);
-    let unknown = Error::Argument(Class::Type, "predefined datatype of bytes", size);
+    let unknown = Error::Argument(Class::Type, "predefined datatype of unknown size", size);
     kind.map(|(_, basic)| Shape::Basic(*basic)).ok_or(unknown)
 }
 
@@ -219,8 +219,9 @@ fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
 fn named(size: i64, datatype: Handle) -> Result<Shape> {
     match size {
         0 => Ok(Shape::Derived(Layout::empty().into())),
-        _ => sized(&EXTENSIONS, size)
-            .map_err(|_| Error::Argument(Class::Type, "datatype", datatype.to_u64().cast_signed())),
+        _ => sized(&EXTENSIONS, size).map_err(|_| {
+            Error::Argument(Class::Type, "invalid datatype", datatype.to_u64().cast_signed())
+        }),
     }
 }
 

@@ -234,10 +234,14 @@ fn agree_apart(
 fn own_request(request: &WindowRequest, hints: &Hints) -> Result<OwnRequest> {
     let bytes = request.size.cast_unsigned().to_u64();
     if request.size < 0 {
-        return Err(Error::Argument(Class::Size, "size", request.size as i64));
+        return Err(Error::Argument(Class::Size, "invalid size", request.size as i64));
     }
     if request.disp_unit <= 0 {
-        return Err(Error::Argument(Class::Disp, "displacement unit", request.disp_unit as i64));
+        return Err(Error::Argument(
+            Class::Disp,
+            "invalid displacement unit",
+            request.disp_unit as i64,
+        ));
     }
     let memory = match request.flavor {
         Flavor::Dynamic => Memory::Dynamic,
@@ -403,7 +407,7 @@ fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle,
     let (out, made) = ((&raw mut memory).cast::<c_void>(), &raw mut native);
     let call = &host.call;
     let unit = c_int::try_from(disp_unit);
-    let wide = || Error::Argument(Class::Disp, "displacement unit", disp_unit as i64);
+    let wide = || Error::Argument(Class::Disp, "invalid displacement unit", disp_unit as i64);
     let allocate = |small: AllocateFn, large: Option<AllocateLargeFn>| match (unit, large) {
         // SAFETY: the arguments are the user's own, passed on unchanged, and out parameters.
         (Ok(unit), _) => Ok(unsafe { small(size, unit, info, comm, out, made) }),

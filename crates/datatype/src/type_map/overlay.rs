@@ -117,7 +117,7 @@ pub fn zip_elements(
         let (mut first, mut second) =
             (from.take().or_else(|| origin.next())?, to.take().or_else(|| target.next())?);
         if first.basic != second.basic {
-            let differ = "elements of the target of another type than those of the origin";
+            let differ = "origin and target have elements of different types";
             return Some(Err(Error::Wrong(Class::Type, differ)));
         }
         let (basic, count) = (first.basic, first.count.min(second.count));

@@ -61,7 +61,7 @@ impl OwnTable {
     /// address or a byte of it is attached already.
     pub fn attach(&mut self, base: u64, size: i64, place: Option<(Name, u64)>) -> Result<Change> {
         let bytes = u64::try_from(size);
-        let bytes = bytes.map_err(|_| Error::Argument(Class::Size, "region size", size))?;
+        let bytes = bytes.map_err(|_| Error::Argument(Class::Size, "invalid region size", size))?;
         let beyond =
             Error::Argument(Class::RmaAttach, "memory beyond the last address, size", size);
         // No process has memory in the upper half of the address space.
