@@ -44,6 +44,7 @@ fn number_of_sources() -> u64 {
     number ^ number >> 32
 }
 
+/// Adds the files in a folder and in those inside of it.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources can be read") {
         let path = entry.expect("a folder of sources can be read").path();

@@ -5,6 +5,8 @@
 //!
 //!     cargo bench --bench process_vm
 
+#![allow(clippy::missing_docs_in_private_items, clippy::pedantic)] // it measures alone
+
 use fompi::measured::{
     Batch, Gathering, Life, Mark, PendingCount, Process, RankOnNode, SmallPuts, Way,
 };

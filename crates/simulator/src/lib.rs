@@ -9,6 +9,7 @@
 //! deadlock, and if the run does not end. The failure is reported with the seed of the run.
 
 #![cfg_attr(loom, allow(dead_code))]
+#![allow(clippy::missing_docs_in_private_items, clippy::pedantic)] // tests alone use it
 
 #[cfg(all(test, not(loom)))]
 mod conformance;

@@ -1,6 +1,8 @@
 //! Parts of tests that know nothing of the library: the model checker's entry, and the inputs of
 //! fuzz targets. Only tests and fuzz targets depend on this crate.
 
+#![allow(clippy::missing_docs_in_private_items, clippy::pedantic)] // tests alone use it
+
 mod choices;
 
 pub use choices::{Choices, replay};
