@@ -12,8 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, code_of, hold, sources, words};
 
 /// Arrows that close a circle: from a file, to a file.
-const LEFT: [(&str, &str); 8] = [
-    ("datatype/reduce/ops.rs", "datatype/reduce/mod.rs"),
+const LEFT: [(&str, &str); 7] = [
     ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
     ("memory/heap/fork_copies.rs", "memory/heap.rs"),

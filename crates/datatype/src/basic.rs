@@ -27,12 +27,6 @@ pub enum Kind {
     Opaque,
 }
 
-/// `long double` has arithmetic where `reduce` has it.
-const fn long_double(kind: Kind) -> Kind {
-    let has_arithmetic = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-    if has_arithmetic { kind } else { Kind::Opaque }
-}
-
 macro_rules! basics {
     ($($(#[$doc:meta])* $name:ident: $kind:expr, $size:literal, $extent:literal;)*) => {
         /// A kind of predefined element.
@@ -96,13 +90,13 @@ basics! {
     /// IEEE binary64
     F64: Kind::Float, 8, 8;
     /// C `long double`: on x86-64 ten bytes in sixteen, on AArch64 IEEE binary128
-    LongDouble: long_double(Kind::Float), 16, 16;
+    LongDouble: Kind::Float, 16, 16;
     /// two binary32
     Complex32: Kind::Complex, 8, 8;
     /// two binary64
     Complex64: Kind::Complex, 16, 16;
     /// two `long double`
-    ComplexLongDouble: long_double(Kind::Complex), 32, 32;
+    ComplexLongDouble: Kind::Complex, 32, 32;
     /// C and C++ bool
     Bool: Kind::Logical, 1, 1;
     /// Fortran LOGICAL of one byte
@@ -134,7 +128,7 @@ basics! {
     /// MPI_SHORT_INT
     ShortInt: Kind::Pair, 6, 8;
     /// MPI_LONG_DOUBLE_INT
-    LongDoubleInt: long_double(Kind::Pair), 20, 32;
+    LongDoubleInt: Kind::Pair, 20, 32;
     /// MPI_2REAL
     TwoReal: Kind::Pair, 8, 8;
     /// MPI_2DOUBLE_PRECISION

@@ -3,14 +3,12 @@
 //! for each; `reduce` applies operations to window memory. No code here knows MPI handles, windows
 //! or transports, and none keeps state.
 
-// Under the model checker most of the items have no users.
-#![cfg_attr(loom, allow(dead_code, unused_imports))]
+#![cfg(not(loom))]
 #![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 #![deny(unsafe_code)]
 use fompi_base::{error, number, sync};
 
 pub mod basic;
-#[cfg(not(loom))]
 #[allow(unsafe_code)] // elements of window memory
 pub mod reduce;
 pub mod type_map;

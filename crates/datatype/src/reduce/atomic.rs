@@ -17,7 +17,7 @@ pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &ReduceCall) {
             let value = T::read(origin.add(at));
             match result {
                 Some(result) => C::fetch_and_combine(target.add(at), value).write(result.add(at)),
-                None => C::atomic_combine(target.add(at), value),
+                None => drop(C::fetch_and_combine(target.add(at), value)),
             }
         }
     }

@@ -8,6 +8,31 @@ use super::ops::Combine;
 /// Bytes of the target in a block. The wide loops process whole blocks.
 pub const BLOCK: usize = 128;
 
+/// Where a call puts the old elements: at a place, or nowhere.
+pub trait OldElements: Copy {
+    /// Whether they are wanted.
+    const FETCHES: bool;
+
+    /// Returns the place.
+    fn place(self) -> *mut u8;
+}
+
+impl OldElements for *mut u8 {
+    const FETCHES: bool = true;
+
+    fn place(self) -> *mut u8 {
+        self
+    }
+}
+
+impl OldElements for () {
+    const FETCHES: bool = false;
+
+    fn place(self) -> *mut u8 {
+        core::ptr::null_mut()
+    }
+}
+
 /// Applies an op to every element, and puts the old ones into the result if there is one. The
 /// caller's `result` is a constant variant, so that the loop has no branch.
 ///

@@ -41,9 +41,7 @@ mod wide_elements;
 #[cfg(target_arch = "x86_64")]
 mod wide_loops;
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use self::element::LongDouble;
-use self::element::{Complex, Pair, ReduceCall};
+use self::element::{Complex, LongDouble, Pair, ReduceCall};
 use super::basic::Basic;
 pub use ops::{OPS, Op, PredefinedOp, pairs, pairs_in_mpis};
 pub use single_element::{change_kernel, compare_kernel, fetch_kernel};
@@ -263,23 +261,14 @@ unsafe fn accumulate_wide(op: Op, basic: Basic, call: &ReduceCall) {
                 row!(plain, op, call, Pair<i64, i32>; Pair: Pair<i64, i32>)
             }
             Basic::TwoDouble => row!(plain, op, call, u128; Pair: Pair<f64, f64>),
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Basic::LongDouble => {
                 row!(plain, op, call, u128; Float: LongDouble)
             }
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Basic::ComplexLongDouble => {
                 row!(plain, op, call, [u8; 32]; Complex: Complex<LongDouble>)
             }
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Basic::LongDoubleInt => row!(plain, op, call, Pair<LongDouble, i32>;
                 Pair: Pair<LongDouble, i32>),
-            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-            Basic::LongDouble => row!(plain, op, call, u128),
-            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-            Basic::ComplexLongDouble => row!(plain, op, call, [u8; 32]),
-            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-            Basic::LongDoubleInt => row!(plain, op, call, Pair<element::LongDouble, i32>),
             Basic::Opaque16 => row!(plain, op, call, u128),
             Basic::Opaque32 => row!(plain, op, call, [u8; 32]),
             narrow => unreachable!("{narrow:?} is a word"),

@@ -10,8 +10,9 @@
 //! CONTRIBUTING.md lists what an additional op needs in addition to its row and its `combine!`.
 
 use core::ffi::CStr;
+use core::mem::transmute_copy;
 
-use super::element::{Atom, Complex, Element, Pair, Word};
+use super::element::{Atom, Complex, Element, LongDouble, Pair, Word};
 use crate::basic::{Basic, Kind};
 
 /// Hands the rows of the ops to a macro, after its own arguments: first the ops that compute, then
@@ -190,38 +191,35 @@ pub trait Combine<T: Element> {
     where
         T: Atom,
     {
-        // SAFETY: the caller guarantees what `Word` asks.
-        let mut old = unsafe { T::Word::load(at) };
-        loop {
-            // SAFETY: a word has the extent of its element.
-            let value = unsafe { T::read((&raw const old).cast()) };
-            // Padding of the element stays as it was.
-            let mut new = old;
-            // SAFETY: a word has the extent of its element.
-            unsafe { Self::combine(value, origin).write((&raw mut new).cast()) };
-            // A maximum that is already larger need not be stored, nor its cache line taken.
-            if new == old {
-                return value;
-            }
-            // SAFETY: as for the load.
-            match unsafe { T::Word::compare_exchange(at, old, new) } {
-                Ok(_) => return value,
-                Err(now) => old = now,
-            }
-        }
-    }
-
-    /// Changes the target's element in one atomic step.
-    ///
-    /// # Safety
-    /// As [`Word`] asks of `at`.
-    #[inline(always)]
-    unsafe fn atomic_combine(at: *mut u8, origin: T)
-    where
-        T: Atom,
-    {
         // SAFETY: the caller's guarantee is the same.
-        unsafe { Self::fetch_and_combine(at, origin) };
+        unsafe { in_loop::<T, Self>(at, origin) }
+    }
+}
+
+/// Changes the target's element when no other process has changed it meanwhile. Its padding stays
+/// as it was.
+///
+/// # Safety
+/// As [`Word`] asks of `at`.
+#[inline(always)]
+unsafe fn in_loop<T: Atom, C: Combine<T> + ?Sized>(at: *mut u8, origin: T) -> T {
+    // SAFETY: the caller guarantees what `Word` asks.
+    let mut old = unsafe { T::Word::load(at) };
+    loop {
+        // SAFETY: a word has the extent of its element.
+        let value = unsafe { T::read((&raw const old).cast()) };
+        let mut new = old;
+        // SAFETY: a word has the extent of its element.
+        unsafe { C::combine(value, origin).write((&raw mut new).cast()) };
+        // A maximum that is already larger need not be stored, nor its cache line taken.
+        if new == old {
+            return value;
+        }
+        // SAFETY: as for the load.
+        match unsafe { T::Word::compare_exchange(at, old, new) } {
+            Ok(_) => return value,
+            Err(now) => old = now,
+        }
     }
 }
 
@@ -252,14 +250,16 @@ macro_rules! combine {
 }
 
 combine!(Max, |t, o| if t > o { t } else { o },
-    for i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64);
+    for i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64 LongDouble);
 combine!(Min, |t, o| if t < o { t } else { o },
-    for i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64);
+    for i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64 LongDouble);
 combine!(Sum, |t, o| t.wrapping_add(o), by add, for u8 u16 u32 u64);
 combine!(Sum, |t, o| t.wrapping_add(o), for u128);
-combine!(Sum, |t, o| t + o, for f32 f64 Complex<f32> Complex<f64>);
+combine!(Sum, |t, o| t + o,
+    for f32 f64 LongDouble Complex<f32> Complex<f64> Complex<LongDouble>);
 combine!(Prod, |t, o| t.wrapping_mul(o), for u8 u16 u32 u64 u128);
-combine!(Prod, |t, o| t * o, for f32 f64 Complex<f32> Complex<f64>);
+combine!(Prod, |t, o| t * o,
+    for f32 f64 LongDouble Complex<f32> Complex<f64> Complex<LongDouble>);
 combine!(Land, |t, o| (t != 0 && o != 0).into(), for u8 u16 u32 u64 u128);
 combine!(Lor, |t, o| (t != 0 || o != 0).into(), for u8 u16 u32 u64 u128);
 combine!(Lxor, |t, o| ((t != 0) != (o != 0)).into(), for u8 u16 u32 u64 u128);
@@ -269,17 +269,6 @@ combine!(Bor, |t, o| t | o, by or, for u8 u16 u32 u64);
 combine!(Bor, |t, o| t | o, for u128);
 combine!(Bxor, |t, o| t ^ o, by xor, for u8 u16 u32 u64);
 combine!(Bxor, |t, o| t ^ o, for u128);
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod long_double {
-    use super::super::element::LongDouble;
-    use super::*;
-
-    combine!(Max, |t, o| if t > o { t } else { o }, for LongDouble);
-    combine!(Min, |t, o| if t < o { t } else { o }, for LongDouble);
-    combine!(Sum, |t, o| t + o, for LongDouble Complex<LongDouble>);
-    combine!(Prod, |t, o| t * o, for LongDouble Complex<LongDouble>);
-}
 
 /// MPI-4.1 §6.9.4. A NaN is neither larger nor equal: the target stays.
 impl<V: Element + PartialOrd, I: Element + PartialOrd> Combine<Pair<V, I>> for MaxLoc {
@@ -301,48 +290,30 @@ impl<V: Element + PartialOrd, I: Element + PartialOrd> Combine<Pair<V, I>> for M
 /// The origin's value. MPI_NO_OP needs no such type: it only loads.
 pub struct Replace;
 
-impl<V: Element, I: Element> Combine<Pair<V, I>> for Replace {
+impl<T: Element> Combine<T> for Replace {
     const MOVES: bool = true;
+
     #[inline(always)]
-    fn combine(_target: Pair<V, I>, origin: Pair<V, I>) -> Pair<V, I> {
+    fn combine(_target: T, origin: T) -> T {
         origin
     }
-}
 
-macro_rules! replace {
-    (wide: $($element:ty)*) => {$(
-        impl Combine<$element> for Replace {
-            const MOVES: bool = true;
-            #[inline(always)]
-            fn combine(_target: $element, origin: $element) -> $element {
-                origin
-            }
+    /// No plain store, also where the old value is not wanted: a call on a single word ends after
+    /// its change for all others (`epoch::lock::atomic_calls`).
+    #[inline(always)]
+    unsafe fn fetch_and_combine(at: *mut u8, origin: T) -> T
+    where
+        T: Atom,
+    {
+        if !T::DENSE {
+            // SAFETY: the caller's guarantee is the same.
+            return unsafe { in_loop::<T, Self>(at, origin) };
         }
-    )*};
-    ($($word:ty)*) => {$(
-        impl Combine<$word> for Replace {
-            const MOVES: bool = true;
-            #[inline(always)]
-            fn combine(_target: $word, origin: $word) -> $word {
-                origin
-            }
-            #[inline(always)]
-            unsafe fn fetch_and_combine(at: *mut u8, origin: $word) -> $word {
-                // SAFETY: the caller guarantees what `Word` asks.
-                unsafe { Word::swap(at, origin) }
-            }
-            #[inline(always)]
-            unsafe fn atomic_combine(at: *mut u8, origin: $word) {
-                // No plain store: a call on a single word ends after its change for all others
-                // (`epoch::lock::atomic_calls`). SAFETY: the caller guarantees what `Word` asks.
-                unsafe { Word::swap(at, origin) };
-            }
-        }
-    )*};
+        // SAFETY: the caller guarantees what `Word` asks; a word has the extent of its element, and
+        // this one has no padding.
+        unsafe { transmute_copy(&T::Word::swap(at, transmute_copy(&origin))) }
+    }
 }
-
-replace!(u8 u16 u32 u64);
-replace!(wide: u128 [u8; 32]);
 
 #[cfg(test)]
 mod tests {

@@ -4,15 +4,15 @@
 use super::element::{Element, ReduceCall};
 use super::loops::BLOCK;
 use super::ops::{Combine, Replace};
-use super::vectors::{change, exchange, is_long};
+use super::vectors::{change, is_long};
 use core::mem::MaybeUninit;
 use core::ptr;
 
 /// Bytes of a piece of a long call that goes through a copy; it stays in the nearest cache.
 const PIECE: usize = 2048;
 
-/// The target's elements and the origin's, and their number.
-type Change = unsafe fn(*mut u8, *const u8, usize);
+/// The target's elements and the origin's, and their number. There is no result.
+type Change = unsafe fn(*mut u8, *const u8, (), usize);
 
 /// Applies an op to every element.
 ///
@@ -29,11 +29,11 @@ pub unsafe fn apply<T: Element, C: Combine<T>>(call: &ReduceCall) {
     // SAFETY: the caller guarantees the buffers; `in_pieces` gets the op on elements of their type.
     unsafe {
         match result {
-            None => change::<T, C>(target, origin, count),
+            None => change::<T, C, ()>(target, origin, (), count),
             Some(result) if result.cast_const() == origin && is_long::<T>(count) => {
-                in_pieces(change::<T, C>, T::EXTENT, target, result, count);
+                in_pieces(change::<T, C, ()>, T::EXTENT, target, result, count);
             }
-            Some(result) => exchange::<T, C>(target, origin, result, count),
+            Some(result) => change::<T, C, *mut u8>(target, origin, result, count),
         }
     }
 }
@@ -63,7 +63,7 @@ unsafe fn in_pieces(
         unsafe {
             let (target, operands) = (target.add(at), operands.add(at));
             ptr::copy_nonoverlapping(target, old, bytes);
-            change(target, operands, some);
+            change(target, operands, (), some);
             ptr::copy_nonoverlapping(old, operands, bytes);
         }
         done += some;
@@ -79,18 +79,18 @@ unsafe fn replace(target: *mut u8, origin: *const u8, result: Option<*mut u8>, b
     // SAFETY: the caller guarantees the buffers; target and origin do not overlap.
     unsafe {
         match result {
-            None => copy(target, origin, bytes),
+            None => copy(target, origin, (), bytes),
             Some(result) if result.cast_const() == origin => {
                 in_pieces(copy, 1, target, result, bytes);
             }
-            Some(result) => exchange::<u8, Replace>(target, origin, result, bytes),
+            Some(result) => change::<u8, Replace, *mut u8>(target, origin, result, bytes),
         }
     }
 }
 
 /// # Safety
 /// As for [`Change`], of bytes.
-unsafe fn copy(target: *mut u8, origin: *const u8, bytes: usize) {
+unsafe fn copy(target: *mut u8, origin: *const u8, (): (), bytes: usize) {
     // SAFETY: the caller guarantees the buffers.
     unsafe { ptr::copy_nonoverlapping(origin, target, bytes) }
 }

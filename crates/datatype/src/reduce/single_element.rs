@@ -161,7 +161,7 @@ mod changing {
     /// As for [`Kernel`].
     unsafe fn change_one<T: Atom, C: Combine<T>>(origin: *const u8, _: *mut u8, target: *mut u8) {
         // SAFETY: the caller's guarantees.
-        unsafe { C::atomic_combine(target, T::read(origin)) };
+        unsafe { C::fetch_and_combine(target, T::read(origin)) };
         fence_after_rmw(); // as above
     }
 }

@@ -5,10 +5,10 @@
 //! that finds the version, and its call.
 
 use super::element::Element;
-use super::loops::{BLOCK, each};
+use super::loops::{BLOCK, OldElements, each};
 use super::ops::Combine;
 #[cfg(target_arch = "x86_64")]
-use super::wide_loops::{change_wide, exchange_wide};
+use super::wide_loops::change_wide;
 
 /// Whether this many elements are at least a block of a type that vectors help with.
 #[inline(always)]
@@ -16,45 +16,28 @@ pub fn is_long<T: Element>(count: usize) -> bool {
     T::NUMBERS > 0 && count >= BLOCK / T::EXTENT
 }
 
-/// Applies an op to every element.
+/// Applies an op to every element, and puts the old ones into the result, if there is one.
 ///
 /// # Safety
-/// For `count` elements: `target` may be read and written, `origin` read. They do not overlap, and
-/// no other thread changes them.
-#[inline(never)] // once, for callers that name it and those that pass it on
-pub unsafe fn change<T: Element, C: Combine<T>>(target: *mut u8, origin: *const u8, count: usize) {
-    let wide = 0;
-    #[cfg(target_arch = "x86_64")]
-    let wide = match is_long::<T>(count) {
-        // SAFETY: the caller guarantees the same.
-        true => unsafe { change_wide::<T, C>(target, origin, count) },
-        false => wide,
-    };
-    let (at, left) = (wide * T::EXTENT, count - wide);
-    // SAFETY: the elements that are left are the caller's, too.
-    unsafe { each::<T, C>(target.add(at), origin.add(at), None, left, 0) }
-}
-
-/// Applies an op to every element, and puts the old ones into the result.
-///
-/// # Safety
-/// As for [`change`], and `result` may be written. It overlaps neither target nor origin, but a
+/// For `count` elements: `target` may be read and written, `origin` read, and `result` written. No
+/// other thread changes them. Target and origin do not overlap. The result overlaps neither, but a
 /// call that is not long may have the origin as its result.
-#[inline(never)]
-pub unsafe fn exchange<T: Element, C: Combine<T>>(
+#[inline(never)] // once, for callers that name it and those that pass it on
+pub unsafe fn change<T: Element, C: Combine<T>, R: OldElements>(
     target: *mut u8,
     origin: *const u8,
-    result: *mut u8,
+    result: R,
     count: usize,
 ) {
     let wide = 0;
     #[cfg(target_arch = "x86_64")]
     let wide = match is_long::<T>(count) {
         // SAFETY: the caller guarantees the same.
-        true => unsafe { exchange_wide::<T, C>(target, origin, result, count) },
+        true => unsafe { change_wide::<T, C, R>(target, origin, result, count) },
         false => wide,
     };
     let (at, left) = (wide * T::EXTENT, count - wide);
+    let result = R::FETCHES.then(|| result.place().wrapping_add(at));
     // SAFETY: the elements that are left are the caller's, too.
-    unsafe { each::<T, C>(target.add(at), origin.add(at), Some(result.add(at)), left, 0) }
+    unsafe { each::<T, C>(target.add(at), origin.add(at), result, left, 0) }
 }

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use core::slice;
 
 use super::element::Element;
-use super::loops::{BLOCK, each};
+use super::loops::{BLOCK, OldElements, each};
 use super::ops::Combine;
 use super::processor::{Vectors, vectors};
 
@@ -21,15 +21,17 @@ const fn in_blocks<T: Element>(count: usize) -> usize {
     count & !(BLOCK / T::EXTENT - 1)
 }
 
-/// Applies an op to whole blocks, and returns how many elements they have.
+/// Applies an op to whole blocks, puts the old elements into the result, if there is one, and
+/// returns how many elements the blocks have.
 ///
 /// # Safety
-/// For `count` elements: `target` may be read and written, `origin` read. They do not overlap, and
-/// no other thread changes them.
+/// For `count` elements: `target` may be read and written, `origin` read, and `result` written.
+/// They do not overlap, and no other thread changes them.
 #[inline(always)]
-pub unsafe fn change_wide<T: Element, C: Combine<T>>(
+pub unsafe fn change_wide<T: Element, C: Combine<T>, R: OldElements>(
     target: *mut u8,
     origin: *const u8,
+    result: R,
     count: usize,
 ) -> usize {
     let count = in_blocks::<T>(count);
@@ -38,36 +40,13 @@ pub unsafe fn change_wide<T: Element, C: Combine<T>>(
     unsafe {
         let target = slice::from_raw_parts_mut(target.cast(), count);
         let origin = slice::from_raw_parts(origin.cast(), count);
+        let result = match R::FETCHES {
+            true => slice::from_raw_parts_mut(result.place().cast(), count),
+            false => &mut [],
+        };
         match vectors() {
-            Vectors::Avx512 => change_avx512::<T, C>(target, origin),
-            Vectors::Avx2 => change_avx2::<T, C>(target, origin),
-            Vectors::Baseline => return 0,
-        }
-    }
-    count
-}
-
-/// Applies an op to whole blocks, puts the old elements into the result, and returns how many
-/// elements the blocks have.
-///
-/// # Safety
-/// As for [`change_wide`], and `result` may be written. It overlaps neither target nor origin.
-#[inline(always)]
-pub unsafe fn exchange_wide<T: Element, C: Combine<T>>(
-    target: *mut u8,
-    origin: *const u8,
-    result: *mut u8,
-    count: usize,
-) -> usize {
-    let count = in_blocks::<T>(count);
-    // SAFETY: as in `change_wide`.
-    unsafe {
-        let target = slice::from_raw_parts_mut(target.cast(), count);
-        let origin = slice::from_raw_parts(origin.cast(), count);
-        let result = slice::from_raw_parts_mut(result.cast(), count);
-        match vectors() {
-            Vectors::Avx512 => exchange_avx512::<T, C>(target, origin, result),
-            Vectors::Avx2 => exchange_avx2::<T, C>(target, origin, result),
+            Vectors::Avx512 => change_avx512::<T, C, R>(target, origin, result),
+            Vectors::Avx2 => change_avx2::<T, C, R>(target, origin, result),
             Vectors::Baseline => return 0,
         }
     }
@@ -75,33 +54,20 @@ pub unsafe fn exchange_wide<T: Element, C: Combine<T>>(
 }
 
 macro_rules! versions {
-    ($($features:literal $change:ident $exchange:ident, flip: $flip:expr;)*) => {$(
-        /// # Safety
-        /// The elements hold values, in whole blocks.
-        #[target_feature(enable = $features)]
-        unsafe fn $change<T: Element, C: Combine<T>>(
-            target: &mut [Unaligned<T>],
-            origin: &[Unaligned<T>],
-        ) {
-            let count = in_blocks::<T>(target.len());
-            let (target, origin) = (target.as_mut_ptr().cast(), origin.as_ptr().cast());
-            // SAFETY: elements of the slices.
-            unsafe { each::<T, C>(target, origin, None, count, $flip) }
-        }
-
+    ($($features:literal $change:ident, flip: $flip:expr;)*) => {$(
         /// # Safety
         /// The elements of target and origin hold values; all are whole blocks.
         #[target_feature(enable = $features)]
-        unsafe fn $exchange<T: Element, C: Combine<T>>(
+        unsafe fn $change<T: Element, C: Combine<T>, R: OldElements>(
             target: &mut [Unaligned<T>],
             origin: &[Unaligned<T>],
             result: &mut [Unaligned<T>],
         ) {
             let count = in_blocks::<T>(target.len());
             let (target, origin) = (target.as_mut_ptr().cast(), origin.as_ptr().cast());
-            let result = result.as_mut_ptr().cast();
+            let result = R::FETCHES.then(|| result.as_mut_ptr().cast());
             // SAFETY: elements of the slices.
-            unsafe { each::<T, C>(target, origin, Some(result), count, $flip) }
+            unsafe { each::<T, C>(target, origin, result, count, $flip) }
         }
     )*};
 }
@@ -109,6 +75,6 @@ macro_rules! versions {
 versions! {
     // If the compiler sees that MPI_MAX or MPI_MIN may store what was loaded from there, it stores
     // by a mask, which takes AMD's processors with AVX2 ten times as long.
-    "avx2" change_avx2 exchange_avx2, flip: black_box(0);
-    "avx512f,avx512bw,avx512dq,avx512vl" change_avx512 exchange_avx512, flip: 0;
+    "avx2" change_avx2, flip: black_box(0);
+    "avx512f,avx512bw,avx512dq,avx512vl" change_avx512, flip: 0;
 }

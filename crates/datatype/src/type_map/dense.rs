@@ -1,7 +1,7 @@
 //! Superposition of a type map with dense data (without holes), or with itself. Each row gives a
 //! strip; where a few blocks are repeated, each of these blocks gives a strip.
 
-use super::map::Node;
+use super::map::{Node, total};
 use super::strip::Strip;
 use super::{Block, Layout};
 
@@ -65,7 +65,8 @@ impl<const WHAT: u8> OtherSide<WHAT> {
                 Node::Repeat { copies, stride, nodes: length } => {
                     let (body, behind) = rest.split_at(length);
                     nodes = behind;
-                    let bytes = bytes_in(body);
+                    let bytes =
+                        total(body, &|row| row.blocks * row.in_bytes().block.count).cast_signed();
                     self.repeat(body, (copies, stride, bytes), at, work);
                     copies.cast_signed() * bytes
                 }
@@ -133,21 +134,4 @@ impl<const WHAT: u8> OtherSide<WHAT> {
             _ => strip(at, at, stride, stride),
         }
     }
-}
-
-/// Bytes of data in some nodes.
-fn bytes_in(mut nodes: &[Node]) -> i64 {
-    let mut bytes = 0;
-    while let [node, rest @ ..] = nodes {
-        nodes = rest;
-        bytes += match *node {
-            Node::Row(row) => (row.blocks * row.in_bytes().block.count).cast_signed(),
-            Node::Repeat { copies, nodes: length, .. } => {
-                let (body, behind) = rest.split_at(length);
-                nodes = behind;
-                copies.cast_signed() * bytes_in(body)
-            }
-        };
-    }
-    bytes
 }

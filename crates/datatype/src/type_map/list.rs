@@ -6,7 +6,7 @@
 //! the processor cannot forward such a store, the load waits until all stores before it are done:
 //! those to memory that another process has in its cache take up to 100 ns each.
 
-use super::map::{Map, Node, Row};
+use super::map::{Map, Row, total};
 use super::rows::Rows;
 use super::strip::{Offsets, Portion, Scattered, Strip};
 use crate::number::Number;
@@ -75,7 +75,7 @@ impl List {
 impl Listed {
     /// Makes the list of a map.
     fn of(map: &Map) -> Option<Listed> {
-        let (nodes, blocks) = (map.nodes().len().to_u64(), blocks_in(map.nodes()));
+        let (nodes, blocks) = (map.nodes().len().to_u64(), total(map.nodes(), &|row| row.blocks));
         let is_irregular = blocks <= BLOCKS_PER_NODE.saturating_mul(nodes);
         if blocks > BLOCKS_MAX && !is_irregular {
             return None;
@@ -125,23 +125,6 @@ impl Listed {
         }
         Some(())
     }
-}
-
-/// Returns the number of blocks of some nodes.
-fn blocks_in(mut nodes: &[Node]) -> u64 {
-    let mut blocks = 0_u64;
-    while let [node, rest @ ..] = nodes {
-        nodes = rest;
-        blocks = blocks.saturating_add(match *node {
-            Node::Row(row) => row.blocks,
-            Node::Repeat { copies, nodes: length, .. } => {
-                let (body, behind) = rest.split_at(length);
-                nodes = behind;
-                copies.saturating_mul(blocks_in(body))
-            }
-        });
-    }
-    blocks
 }
 
 /// The data of one side.

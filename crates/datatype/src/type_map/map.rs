@@ -131,6 +131,23 @@ pub(super) enum Node {
     },
 }
 
+/// Returns the sum of a number of each row of some nodes and of their repetitions.
+pub(super) fn total(mut nodes: &[Node], of: &impl Fn(Row) -> u64) -> u64 {
+    let mut sum = 0_u64;
+    while let [node, rest @ ..] = nodes {
+        nodes = rest;
+        sum = sum.saturating_add(match *node {
+            Node::Row(row) => of(row),
+            Node::Repeat { copies, nodes: length, .. } => {
+                let (body, behind) = rest.split_at(length);
+                nodes = behind;
+                copies.saturating_mul(total(body, of))
+            }
+        });
+    }
+    sum
+}
+
 /// A type map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Map {

@@ -27,10 +27,51 @@ pub struct ByteRow {
     pub first: i64,
     /// bytes of each block
     pub bytes: u64,
-    /// number of blocks, not 0
+    /// number of blocks; 0 if there is no row
     pub blocks: u64,
     /// bytes from one block to the next; 0 if there is one block
     pub stride: i64,
+}
+
+impl ByteRow {
+    /// No block.
+    pub const NONE: ByteRow = ByteRow { first: 0, bytes: 0, blocks: 0, stride: 0 };
+
+    /// Returns a row of one block.
+    pub fn single(first: i64, bytes: u64) -> ByteRow {
+        ByteRow { first, bytes, blocks: 1, stride: 0 }
+    }
+
+    /// Returns its last block.
+    #[inline(always)]
+    pub fn last(self) -> ByteRow {
+        // Does not wrap: all blocks lie inside of the reach of a layout.
+        let steps = (self.blocks.cast_signed() - 1).wrapping_mul(self.stride);
+        ByteRow::single(self.first.wrapping_add(steps), self.bytes)
+    }
+
+    /// Returns one past its last byte; wraps at most to the end of the address space.
+    #[inline(always)]
+    pub fn end(self) -> i64 {
+        self.last().first.wrapping_add(self.bytes.cast_signed())
+    }
+
+    /// Returns all blocks but the first `some`, which are fewer than all.
+    #[inline(always)]
+    pub fn behind(self, some: u64) -> ByteRow {
+        let first = self.first.wrapping_add(some.cast_signed().wrapping_mul(self.stride));
+        ByteRow { first, ..self }.shortened(some)
+    }
+
+    /// Returns all blocks but the last `some`; `NONE` if there are no others.
+    #[inline(always)]
+    pub fn shortened(self, some: u64) -> ByteRow {
+        match self.blocks - some {
+            0 => ByteRow::NONE,
+            1 => ByteRow { blocks: 1, stride: 0, ..self },
+            blocks => ByteRow { blocks, ..self },
+        }
+    }
 }
 
 impl Strip {

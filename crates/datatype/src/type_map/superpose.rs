@@ -7,7 +7,7 @@
 
 use super::map::Row;
 use super::rows::Rows;
-use super::strip::Strip;
+use super::strip::{ByteRow, Strip};
 use super::{Block, Layout, Shape};
 use crate::basic::Basic;
 use crate::number::Number;
@@ -31,74 +31,16 @@ pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
 /// The most rows that are found before they are used.
 const AHEAD: usize = 32;
 
-/// Equal blocks of bytes at equal distances.
-#[derive(Clone, Copy)]
-struct Bytes {
-    /// the first block
-    offset: i64,
-    /// of each block
-    bytes: u64,
-    /// number of blocks; 0 if there is no row
-    blocks: u64,
-    /// bytes from one block to the next; 0 if there is one block
-    stride: i64,
-}
-
-impl Bytes {
-    const NONE: Bytes = Bytes { offset: 0, bytes: 0, blocks: 0, stride: 0 };
-
-    #[inline(always)]
-    fn of(row: Row) -> Bytes {
-        let Row { block, blocks, stride } = row.in_bytes();
-        Bytes { offset: block.offset, bytes: block.count, blocks, stride }
-    }
-
-    fn single(offset: i64, bytes: u64) -> Bytes {
-        Bytes { offset, bytes, blocks: 1, stride: 0 }
-    }
-
-    /// Its last block.
-    #[inline(always)]
-    fn last(self) -> Bytes {
-        // Does not wrap: all blocks lie inside of the reach of a layout.
-        let steps = (self.blocks.cast_signed() - 1).wrapping_mul(self.stride);
-        Bytes::single(self.offset.wrapping_add(steps), self.bytes)
-    }
-
-    /// One past its last byte; wraps at most to the end of the address space.
-    #[inline(always)]
-    fn end(self) -> i64 {
-        self.last().offset.wrapping_add(self.bytes.cast_signed())
-    }
-
-    /// All blocks but the first `some`, which are fewer than all.
-    #[inline(always)]
-    fn behind(self, some: u64) -> Bytes {
-        let offset = self.offset.wrapping_add(some.cast_signed().wrapping_mul(self.stride));
-        Bytes { offset, ..self }.shortened(some)
-    }
-
-    /// All blocks but the last `some`; `NONE` if there are no others.
-    #[inline(always)]
-    fn shortened(self, some: u64) -> Bytes {
-        match self.blocks - some {
-            0 => Bytes::NONE,
-            1 => Bytes { blocks: 1, stride: 0, ..self },
-            blocks => Bytes { blocks, ..self },
-        }
-    }
-}
-
 /// One of the two sides of a superposition: rows of bytes that do not touch each other.
 struct Side<'a> {
     rows: Rows<'a>,
     /// rows that come next, from `at` to `end`. They are changed in place. The one before `at` is
     /// unused.
-    ready: [Bytes; AHEAD],
+    ready: [ByteRow; AHEAD],
     at: usize,
     end: usize,
     /// a row whose last block may still grow
-    pending: Bytes,
+    pending: ByteRow,
 }
 
 impl<'a> Side<'a> {
@@ -112,7 +54,7 @@ impl<'a> Side<'a> {
                 Rows::of(layout.bytes(), count, layout.extent())
             }
         };
-        Side { rows, ready: [Bytes::NONE; AHEAD], at: 1, end: 1, pending: Bytes::NONE }
+        Side { rows, ready: [ByteRow::NONE; AHEAD], at: 1, end: 1, pending: ByteRow::NONE }
     }
 
     /// Returns whether there is a row.
@@ -126,7 +68,7 @@ impl<'a> Side<'a> {
 
     /// The row that comes next; there must be one.
     #[inline(always)]
-    fn now(&mut self) -> &mut Bytes {
+    fn now(&mut self) -> &mut ByteRow {
         &mut self.ready[self.at]
     }
 
@@ -137,12 +79,12 @@ impl<'a> Side<'a> {
         let mut pending = self.pending;
         // A step completes two rows at most.
         while self.end + 2 <= AHEAD {
-            let Some(row) = self.rows.next().map(Bytes::of) else {
+            let Some(row) = self.rows.next().map(|row| row.in_bytes().of_bytes()) else {
                 self.complete(pending);
-                pending = Bytes::NONE;
+                pending = ByteRow::NONE;
                 break;
             };
-            if pending.blocks > 0 && pending.end() == row.offset {
+            if pending.blocks > 0 && pending.end() == row.first {
                 pending = self.join(pending, row);
             } else {
                 self.complete(pending);
@@ -154,9 +96,9 @@ impl<'a> Side<'a> {
 
     /// Makes one block of the last block of `pending` and the first one of `row`, which touch.
     /// Completes all but the row whose last block may grow, and returns that row.
-    fn join(&mut self, pending: Bytes, row: Bytes) -> Bytes {
+    fn join(&mut self, pending: ByteRow, row: ByteRow) -> ByteRow {
         let last = pending.last();
-        let joined = Bytes::single(last.offset, last.bytes + row.bytes);
+        let joined = ByteRow::single(last.first, last.bytes + row.bytes);
         self.complete(pending.shortened(1));
         if row.blocks == 1 {
             return joined;
@@ -167,7 +109,7 @@ impl<'a> Side<'a> {
 
     /// Appends a row, if it has blocks.
     #[inline(always)]
-    fn complete(&mut self, row: Bytes) {
+    fn complete(&mut self, row: ByteRow) {
         if row.blocks > 0 {
             self.ready[self.end] = row;
             self.end += 1;
@@ -186,7 +128,7 @@ impl<'a> Side<'a> {
         if now.blocks > 1 {
             *self.now() = now.behind(1);
             self.at -= 1;
-            *self.now() = Bytes::single(now.offset, now.bytes);
+            *self.now() = ByteRow::single(now.first, now.bytes);
         }
         // Without the division where the answer is known: lists of indices have single blocks.
         let blocks = if most == 1 { 1 } else { (now.bytes / bytes).min(most) };
@@ -203,7 +145,7 @@ impl<'a> Side<'a> {
         } else if now.bytes == bytes || now.bytes == done {
             self.at += 1;
         } else {
-            now.offset = now.offset.wrapping_add(done.cast_signed());
+            now.first = now.first.wrapping_add(done.cast_signed());
             now.bytes -= done;
         }
     }
@@ -215,7 +157,7 @@ pub(super) fn superpose(origin: (&Shape, u64), target: (&Shape, u64), mut work: 
     let (mut one, mut two) = (Side::of(origin), Side::of(target));
     while one.has_more() && two.has_more() {
         let (first, second) = (*one.now(), *two.now());
-        let (here, there) = (first.offset, second.offset);
+        let (here, there) = (first.first, second.first);
         let bytes = first.bytes.min(second.bytes);
         // The side with the shorter blocks has as many as its row.
         let most = if first.bytes == bytes { first.blocks } else { second.blocks };
