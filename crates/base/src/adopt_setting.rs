@@ -23,21 +23,12 @@ impl Adopt {
             (setting, _) => setting,
         }
     }
-
-    /// Returns the value that a text names.
-    pub fn parse(value: &str) -> Option<Adopt> {
-        match value.to_ascii_lowercase().as_str() {
-            "auto" => Some(Adopt::Auto),
-            "never" => Some(Adopt::Never),
-            "always" => Some(Adopt::Always),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{ADOPTIONS, choice};
 
     #[test]
     fn the_info_of_a_window_modifies_the_setting() {
@@ -48,10 +39,10 @@ mod tests {
             ("always", [Always, Never, Always]),
         ];
         for (value, expected) in rows {
-            let setting = Adopt::parse(value).unwrap();
+            let setting = choice(value, &ADOPTIONS).unwrap();
             let for_window = [None, Some(false), Some(true)].map(|info| setting.for_window(info));
             assert_eq!(for_window, expected, "{value}");
         }
-        assert_eq!((Adopt::parse("yes"), Adopt::parse("edges")), (None, None));
+        assert_eq!((choice("yes", &ADOPTIONS), choice("edges", &ADOPTIONS)), (None, None));
     }
 }

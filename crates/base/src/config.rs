@@ -105,7 +105,7 @@ const VARIABLES: [Variable; 18] = [
     Variable {
         name: "FOMPI_FALLBACK",
         values: "warn, quiet or error",
-        set: |config, value| fallback(value).map(|choice| config.fallback = choice),
+        set: |config, value| choice(value, &FALLBACKS).map(|choice| config.fallback = choice),
     },
     Variable {
         name: "FOMPI_NET",
@@ -170,7 +170,7 @@ const VARIABLES: [Variable; 18] = [
     Variable {
         name: "FOMPI_DATATYPES",
         values: "auto, block, buffer or target",
-        set: |config, value| strategy(value).map(|choice| config.strategy = choice),
+        set: |config, value| choice(value, &STRATEGIES).map(|choice| config.strategy = choice),
     },
     Variable {
         name: "FOMPI_STRICT",
@@ -180,7 +180,7 @@ const VARIABLES: [Variable; 18] = [
     Variable {
         name: "FOMPI_ADOPT",
         values: "auto, never or always",
-        set: |config, value| Adopt::parse(value).map(|choice| config.adopt = choice),
+        set: |config, value| choice(value, &ADOPTIONS).map(|choice| config.adopt = choice),
     },
 ];
 
@@ -314,24 +314,27 @@ fn positive(value: &str) -> Option<u32> {
     value.parse().ok().filter(|number| *number > 0)
 }
 
-fn strategy(value: &str) -> Option<Strategy> {
-    match value.to_ascii_lowercase().as_str() {
-        "auto" => Some(Strategy::Auto),
-        "block" => Some(Strategy::MaximalBlock),
-        "buffer" => Some(Strategy::FixedBuffer),
-        "target" => Some(Strategy::TargetBlock),
-        _ => None,
-    }
+/// Returns the value that a text names, in letters of either size.
+pub(crate) fn choice<T: Copy>(value: &str, of: &[(&str, T)]) -> Option<T> {
+    let found = of.iter().find(|(name, _)| name.eq_ignore_ascii_case(value));
+    found.map(|(_, value)| *value)
 }
 
-fn fallback(value: &str) -> Option<Fallback> {
-    match value.to_ascii_lowercase().as_str() {
-        "warn" => Some(Fallback::Warn),
-        "quiet" => Some(Fallback::Quiet),
-        "error" => Some(Fallback::Error),
-        _ => None,
-    }
-}
+/// The values of FOMPI_DATATYPES.
+const STRATEGIES: [(&str, Strategy); 4] = [
+    ("auto", Strategy::Auto),
+    ("block", Strategy::MaximalBlock),
+    ("buffer", Strategy::FixedBuffer),
+    ("target", Strategy::TargetBlock),
+];
+
+/// The values of FOMPI_FALLBACK.
+const FALLBACKS: [(&str, Fallback); 3] =
+    [("warn", Fallback::Warn), ("quiet", Fallback::Quiet), ("error", Fallback::Error)];
+
+/// The values of FOMPI_ADOPT.
+pub(crate) const ADOPTIONS: [(&str, Adopt); 3] =
+    [("auto", Adopt::Auto), ("never", Adopt::Never), ("always", Adopt::Always)];
 
 #[cfg(test)]
 mod tests {

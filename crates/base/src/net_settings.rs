@@ -3,10 +3,11 @@
 
 /// FOMPI_NET: the device that carries windows over several nodes. Ranks that differ take the last
 /// of their values in this list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Net {
     /// an RDMA device if all ranks have one; otherwise TCP, where the MPI would use it, too
+    #[default]
     Auto = 0,
     /// an RDMA device
     Verbs = 1,
@@ -56,7 +57,7 @@ impl Ports {
 }
 
 /// The settings of the transport between nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetSettings {
     /// FOMPI_NET
     pub choice: Net,
@@ -68,18 +69,6 @@ pub struct NetSettings {
     pub ports: Option<Ports>,
     /// the RDMA device
     pub verbs: Verbs,
-}
-
-impl Default for NetSettings {
-    fn default() -> NetSettings {
-        NetSettings {
-            choice: Net::Auto,
-            interface: None,
-            older_interface: None,
-            ports: None,
-            verbs: Verbs::default(),
-        }
-    }
 }
 
 impl NetSettings {
