@@ -17,9 +17,11 @@ unsafe impl Sync for Library {}
 /// Returns the paths of all loaded libraries, in load order.
 pub fn loaded() -> Vec<CString> {
     let mut paths = Vec::new();
-    visit(&mut |path| {
-        paths.push(path.to_owned());
-        false
+    each_object(&mut |info| {
+        if !info.dlpi_name.is_null() {
+            // SAFETY: the loader's names are C strings that live during the call.
+            paths.push(unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned());
+        }
     });
     paths
 }
@@ -52,22 +54,12 @@ pub fn file_name(path: &CStr) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A function that gets the loader's description of an object, and returns true to end the visit.
-type ObjectVisitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info) -> bool;
+/// A function that gets the loader's description of an object.
+type ObjectVisitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info);
 
-/// A function that gets the path of a library, and returns true to end the visit.
-type Visitor<'a> = &'a mut dyn FnMut(&CStr) -> bool;
-
-/// Passes the paths of all loaded libraries to `visitor`, until it returns true.
-fn visit(visitor: Visitor<'_>) -> bool {
-    // SAFETY: the loader's names are C strings that live during the call.
-    let name = |info: &libc::dl_phdr_info| unsafe { CStr::from_ptr(info.dlpi_name) };
-    each_object(&mut |info| !info.dlpi_name.is_null() && visitor(name(info)))
-}
-
-/// Passes the loader's description of the program and of each loaded library to `visitor`, until it
-/// returns true. The loader keeps them loaded meanwhile. Allocates nothing.
-pub fn each_object(visitor: ObjectVisitor<'_>) -> bool {
+/// Passes the loader's description of the program and of each loaded library to `visitor`. The
+/// loader keeps them loaded meanwhile. Allocates nothing.
+pub fn each_object(visitor: ObjectVisitor<'_>) {
     unsafe extern "C" fn show(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
@@ -75,11 +67,12 @@ pub fn each_object(visitor: ObjectVisitor<'_>) -> bool {
     ) -> c_int {
         // SAFETY: the loader passes a valid `info`, and `visitor` is the one given below.
         let (info, visitor) = unsafe { (&*info, &mut *visitor.cast::<ObjectVisitor<'_>>()) };
-        c_int::from(visitor(info))
+        visitor(info);
+        0
     }
     let mut visitor = visitor;
     // SAFETY: `show` matches the callback's type and only uses `visitor`.
-    unsafe { libc::dl_iterate_phdr(Some(show), (&raw mut visitor).cast()) != 0 }
+    unsafe { libc::dl_iterate_phdr(Some(show), (&raw mut visitor).cast()) };
 }
 
 impl Library {
@@ -88,6 +81,30 @@ impl Library {
         // SAFETY: RTLD_NOLOAD loads nothing and so runs no constructor.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
         (!handle.is_null()).then_some(Library(handle))
+    }
+
+    /// Loads the library at `path`, and runs its constructors. The error is the loader's message.
+    pub fn load(path: &CStr) -> Result<Library, String> {
+        // SAFETY: loads a library of the user's choice.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if !handle.is_null() {
+            return Ok(Library(handle));
+        }
+        // SAFETY: a C string that lives until the next call of this thread, as the call has failed.
+        let message = unsafe { CStr::from_ptr(libc::dlerror()) };
+        Err(message.to_string_lossy().into_owned())
+    }
+
+    /// Returns a function of this library or of those that it needs, if there is one. The name ends
+    /// with a zero.
+    ///
+    /// # Safety
+    /// `F` is the type of a function pointer, that of the function of this name.
+    pub unsafe fn function<F: Copy>(self, name: &str) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        let address = self.symbol(CStr::from_bytes_with_nul(name.as_bytes()).ok()?);
+        // SAFETY: the address of a function, of the type that the caller has promised.
+        (address != 0).then(|| unsafe { core::mem::transmute_copy::<usize, F>(&address) })
     }
 
     /// Returns the address of `name` in this library or in those that it needs, or 0.
@@ -160,3 +177,41 @@ pub fn next_symbol(name: &CStr) -> usize {
     // SAFETY: RTLD_NEXT is valid and the name a C string.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
 }
+
+/// Declares a structure of functions of a library by their prototypes in C, and `of`, which finds
+/// them. With `as`, the compiler compares the prototypes with those in a module.
+macro_rules! c_functions {
+    ($(#[$doc:meta])* $table:ident as $header:ident $functions:tt) => {
+        crate::dl::c_functions! { $(#[$doc])* $table $functions }
+        crate::dl::c_functions! { compare $header $functions }
+    };
+    (compare $header:ident { $($name:ident($($argument:ty),*) $(-> $answer:ty)?;)* }) => {
+        // A constant that nothing uses names no symbol in the library that is built.
+        $(const _: unsafe extern "C" fn($($argument),*) $(-> $answer)? = $header::$name;)*
+    };
+    ($(#[$doc:meta])* $table:ident { $($name:ident($($argument:ty),*) $(-> $answer:ty)?;)* }) => {
+        $(#[$doc])*
+        #[allow(non_snake_case)] // their names in C
+        pub struct $table {
+            $(
+                #[doc = concat!("`", stringify!($name), "`")]
+                pub $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,
+            )*
+        }
+
+        impl $table {
+            /// Finds the functions; the error is the name of one that is missing.
+            pub fn of(library: crate::dl::Library) -> Result<$table, &'static str> {
+                // SAFETY: the function of each name has this type.
+                unsafe {
+                    Ok($table {
+                        $($name: library
+                            .function(concat!(stringify!($name), "\0"))
+                            .ok_or(stringify!($name))?,)*
+                    })
+                }
+            }
+        }
+    };
+}
+pub(crate) use c_functions;

@@ -122,7 +122,6 @@ fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
             // SAFETY: as above.
             unsafe { object.slots(name, |slot| show(&object, slot)) };
         }
-        false
     });
 }
 

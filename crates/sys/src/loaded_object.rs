@@ -161,7 +161,6 @@ pub fn all_that_name(parts: &[&CStr]) -> Vec<Naming> {
             let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
             found.push(Naming { path, object });
         }
-        false
     });
     found
 }

@@ -5,23 +5,30 @@
 //! then fails where the driver wants one, so the copy is made in the context of the memory, or in
 //! the primary context of its device, which is current only meanwhile.
 
-use super::gpu_calls::{CopyDirection, MemoryKind, SUCCESS, function};
-use crate::dl::Library;
+use super::gpu_calls::{CopyDirection, GpuHandle, MemoryKind, Runtime, SUCCESS};
+use crate::dl::{Library, c_functions};
 use crate::number::Number;
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_int, c_uint};
 use core::ptr;
 
-type GetAttribute = unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_int;
-/// Addresses are pointers on the side of the host and integers on that of the device; both are
-/// passed in the same way.
-type Copy = unsafe extern "C" fn(u64, u64, usize) -> c_int;
-type OnContext = unsafe extern "C" fn(*mut c_void) -> c_int;
-type GetContext = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
-type GetCount = unsafe extern "C" fn(*mut c_int) -> c_int;
-type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
-type GetState = unsafe extern "C" fn(c_int, *mut c_uint, *mut c_int) -> c_int;
-type Retain = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
-type Release = unsafe extern "C" fn(c_int) -> c_int;
+// Addresses are pointers on the side of the host and integers on that of the device; both are
+// passed in the same way. CUresult, CUdevice and CUpointer_attribute are int.
+c_functions! {
+    /// The functions that are called. CUDA 11 has all of them.
+    Cuda {
+        cuPointerGetAttribute(*mut u64, c_int, u64) -> c_int;
+        cuMemcpy(u64, u64, usize) -> c_int;
+        cuStreamSynchronize(GpuHandle) -> c_int;
+        cuCtxGetCurrent(*mut GpuHandle) -> c_int;
+        cuCtxPushCurrent_v2(GpuHandle) -> c_int;
+        cuCtxPopCurrent_v2(*mut GpuHandle) -> c_int;
+        cuDeviceGetCount(*mut c_int) -> c_int;
+        cuDeviceGet(*mut c_int, c_int) -> c_int;
+        cuDevicePrimaryCtxGetState(c_int, *mut c_uint, *mut c_int) -> c_int;
+        cuDevicePrimaryCtxRetain(*mut GpuHandle, c_int) -> c_int;
+        cuDevicePrimaryCtxRelease_v2(c_int) -> c_int;
+    }
+}
 
 // CUpointer_attribute.
 const CONTEXT: c_int = 1;
@@ -29,127 +36,62 @@ const MEMORY_TYPE: c_int = 2;
 const IS_MANAGED: c_int = 8;
 const DEVICE_ORDINAL: c_int = 9;
 // CUmemorytype.
-const UNKNOWN: c_uint = 0;
-const HOST: c_uint = 1;
+const UNKNOWN: u64 = 0;
+const HOST: u64 = 1;
 // CUresult.
 const INVALID_CONTEXT: c_int = 201;
 
-/// The functions of the library.
-pub struct Cuda {
-    get_attribute: GetAttribute,
-    to_host: Copy,
-    to_device: Copy,
-    contexts: Option<Contexts>,
-    devices: Option<Devices>,
-    synchronize: Option<OnContext>,
+/// Returns the functions of the library; `None` if one is missing.
+pub fn open(library: Library) -> Option<Box<dyn Runtime>> {
+    Some(Box::new(Cuda::of(library).ok()?))
 }
 
-struct Contexts {
-    get_current: GetContext,
-    push: OnContext,
-    pop: GetContext,
-}
+impl Runtime for Cuda {
+    /// An error means that CUDA does not know the memory, or that CUDA is not initialised in this
+    /// process, so that no memory of a device exists.
+    fn kind(&self, address: u64) -> MemoryKind {
+        let mut memory_type = self.attribute(MEMORY_TYPE, address);
+        if memory_type == Err(INVALID_CONTEXT) {
+            memory_type = self.in_context(address, || self.attribute(MEMORY_TYPE, address));
+        }
+        match memory_type {
+            Ok(_) if self.attribute(IS_MANAGED, address).is_ok_and(|is| is != 0) => {
+                MemoryKind::Device
+            }
+            Ok(HOST) => MemoryKind::Pinned,
+            Ok(UNKNOWN) | Err(_) => MemoryKind::Host,
+            Ok(_) => MemoryKind::Device,
+        }
+    }
 
-struct Devices {
-    count: GetCount,
-    get: GetDevice,
-    state: GetState,
-    retain: Retain,
-    release: Release,
+    unsafe fn copy(&self, way: CopyDirection, here: u64, there: u64, bytes: usize) -> c_int {
+        let (to, from) = way.ends(here, there);
+        // SAFETY: the caller's promise.
+        self.in_context(there, || unsafe {
+            way.arrived((self.cuMemcpy)(to, from, bytes), self.cuStreamSynchronize)
+        })
+    }
 }
 
 impl Cuda {
-    /// Returns the functions; `None` if one is missing without which memory cannot be found or
-    /// copied.
-    pub fn of(library: Library) -> Option<Cuda> {
-        // SAFETY: the prototypes are those of cuda.h; CUresult, CUdevice and CUpointer_attribute
-        // are int, a stream and a context are pointers.
-        unsafe {
-            let either = |one, other| {
-                let newer: Option<Copy> = function(library, one);
-                newer.or_else(|| function(library, other))
-            };
-            let (to_host, to_device) = match either(c"cuMemcpy", c"cuMemcpy_v2") {
-                Some(copy) => (copy, copy),
-                None => (
-                    either(c"cuMemcpyDtoH_v2", c"cuMemcpyDtoH")?,
-                    either(c"cuMemcpyHtoD_v2", c"cuMemcpyHtoD")?,
-                ),
-            };
-            Some(Cuda {
-                get_attribute: function(library, c"cuPointerGetAttribute")?,
-                to_host,
-                to_device,
-                contexts: Contexts::of(library),
-                devices: Devices::of(library),
-                synchronize: function(library, c"cuStreamSynchronize"),
-            })
-        }
-    }
-
-    /// Returns where memory is. An error means that CUDA does not know it, or that CUDA is not
-    /// initialised in this process, so that no memory of a device exists.
-    pub fn kind(&self, address: u64) -> MemoryKind {
-        let mut memory_type = u64::from(UNKNOWN);
-        let mut code = self.attribute(MEMORY_TYPE, address, &mut memory_type);
-        if code == INVALID_CONTEXT {
-            code =
-                self.in_context(address, || self.attribute(MEMORY_TYPE, address, &mut memory_type));
-        }
-        let mut is_managed = 0;
-        if code == SUCCESS && self.attribute(IS_MANAGED, address, &mut is_managed) != SUCCESS {
-            is_managed = 0;
-        }
-        #[expect(clippy::cast_possible_truncation)] // an unsigned int
-        match (code, memory_type as c_uint) {
-            (SUCCESS, _) if is_managed != 0 => MemoryKind::Device,
-            (SUCCESS, HOST) => MemoryKind::Pinned,
-            (SUCCESS, UNKNOWN) => MemoryKind::Host,
-            (SUCCESS, _) => MemoryKind::Device,
-            _ => MemoryKind::Host,
-        }
-    }
-
-    /// Asks for an attribute, which is at most eight bytes long.
-    fn attribute(&self, attribute: c_int, address: u64, answer: &mut u64) -> c_int {
+    /// Returns an attribute of memory, or the code of an error.
+    fn attribute(&self, attribute: c_int, address: u64) -> Result<u64, c_int> {
+        let mut answer = 0;
         // SAFETY: the attributes above are no longer than the place for the answer.
-        unsafe { (self.get_attribute)(ptr::from_mut(answer).cast(), attribute, address) }
-    }
-
-    /// Copies memory. Returns the code of an error, or 0.
-    ///
-    /// # Safety
-    /// As for `Runtime::copy`.
-    pub unsafe fn copy(&self, way: CopyDirection, here: u64, there: u64, bytes: usize) -> c_int {
-        self.in_context(there, || {
-            // SAFETY: the caller's promise.
-            unsafe {
-                match way {
-                    CopyDirection::ToHost => (self.to_host)(here, there, bytes),
-                    CopyDirection::ToDevice => match (self.to_device)(there, here, bytes) {
-                        // A copy from memory that is not pinned may still be on its way.
-                        SUCCESS => self.synchronize.map_or(SUCCESS, |wait| wait(ptr::null_mut())),
-                        code => code,
-                    },
-                }
-            }
-        })
+        match unsafe { (self.cuPointerGetAttribute)(&mut answer, attribute, address) } {
+            SUCCESS => Ok(answer),
+            code => Err(code),
+        }
     }
 
     /// Does `work` while the context of the memory at `address` is current; if the memory has none,
     /// in the current context, or in the primary context of a device.
-    fn in_context(&self, address: u64, work: impl FnOnce() -> c_int) -> c_int {
-        let Some(contexts) = &self.contexts else { return work() };
-        let (mut current, mut wanted) = (ptr::null_mut(), 0);
-        // SAFETY: a place for the answer.
-        if unsafe { (contexts.get_current)(&mut current) } != SUCCESS {
-            current = ptr::null_mut();
-        }
-        if self.attribute(CONTEXT, address, &mut wanted) != SUCCESS {
-            wanted = 0;
-        }
-        let mut wanted: *mut c_void = ptr::with_exposed_provenance_mut(wanted.to_usize());
-        let mut retained = None;
+    fn in_context<R>(&self, address: u64, work: impl FnOnce() -> R) -> R {
+        let (mut current, mut retained) = (ptr::null_mut(), None);
+        // SAFETY: a place for the answer, which stays null without one.
+        unsafe { (self.cuCtxGetCurrent)(&mut current) };
+        let own = self.attribute(CONTEXT, address).unwrap_or(0);
+        let mut wanted: GpuHandle = ptr::with_exposed_provenance_mut(own.to_usize());
         if wanted.is_null() && current.is_null() {
             retained = self.primary(address);
             wanted = retained.map_or(ptr::null_mut(), |(context, _)| context);
@@ -157,74 +99,36 @@ impl Cuda {
         // SAFETY: a context that exists; it is the current one until it is popped.
         let is_pushed = !wanted.is_null()
             && !ptr::eq(wanted, current)
-            && unsafe { (contexts.push)(wanted) } == SUCCESS;
-        let code = work();
+            && unsafe { (self.cuCtxPushCurrent_v2)(wanted) } == SUCCESS;
+        let answer = work();
         if is_pushed {
             // SAFETY: pops what was pushed above.
-            unsafe { (contexts.pop)(&mut wanted) };
+            unsafe { (self.cuCtxPopCurrent_v2)(&mut wanted) };
         }
-        if let (Some(devices), Some((_, device))) = (&self.devices, retained) {
+        if let Some((_, device)) = retained {
             // SAFETY: retained above.
-            unsafe { (devices.release)(device) };
+            unsafe { (self.cuDevicePrimaryCtxRelease_v2)(device) };
         }
-        code
+        answer
     }
 
     /// Retains the primary context of the device with the memory at `address`, or of any device of
     /// which it is in use.
-    fn primary(&self, address: u64) -> Option<(*mut c_void, c_int)> {
-        let devices = self.devices.as_ref()?;
-        let (mut ordinal, mut count) = (0, 0);
+    fn primary(&self, address: u64) -> Option<(GpuHandle, c_int)> {
+        let own = self.attribute(DEVICE_ORDINAL, address).map(|own| own.low_u32().cast_signed());
+        let mut count = 0;
         // SAFETY: a place for the answer.
-        if unsafe { (devices.count)(&mut count) } != SUCCESS {
-            return None;
-        }
-        let own = self.attribute(DEVICE_ORDINAL, address, &mut ordinal) == SUCCESS;
-        #[expect(clippy::cast_possible_truncation)] // an int
-        let own = own.then_some(ordinal as c_int);
-        own.into_iter().chain(0..count).find_map(|ordinal| devices.primary(ordinal))
-    }
-}
-
-impl Contexts {
-    fn of(library: Library) -> Option<Contexts> {
-        // SAFETY: the prototypes of cuda.h.
-        unsafe {
-            Some(Contexts {
-                get_current: function(library, c"cuCtxGetCurrent")?,
-                push: function(library, c"cuCtxPushCurrent_v2")?,
-                pop: function(library, c"cuCtxPopCurrent_v2")?,
-            })
-        }
-    }
-}
-
-impl Devices {
-    fn of(library: Library) -> Option<Devices> {
-        // SAFETY: the prototypes of cuda.h.
-        unsafe {
-            let release: Option<Release> = function(library, c"cuDevicePrimaryCtxRelease_v2");
-            Some(Devices {
-                count: function(library, c"cuDeviceGetCount")?,
-                get: function(library, c"cuDeviceGet")?,
-                state: function(library, c"cuDevicePrimaryCtxGetState")?,
-                retain: function(library, c"cuDevicePrimaryCtxRetain")?,
-                release: release.or_else(|| function(library, c"cuDevicePrimaryCtxRelease"))?,
-            })
-        }
-    }
-
-    /// Retains the primary context of a device, if it is in use.
-    fn primary(&self, ordinal: c_int) -> Option<(*mut c_void, c_int)> {
-        let (mut device, mut flags, mut active) = (0, 0, 0);
-        let mut context = ptr::null_mut();
-        // SAFETY: places for the answers.
-        let found = unsafe {
-            (self.get)(&mut device, ordinal) == SUCCESS
-                && (self.state)(device, &mut flags, &mut active) == SUCCESS
-                && active != 0
-                && (self.retain)(&mut context, device) == SUCCESS
-        };
-        found.then_some((context, device))
+        unsafe { (self.cuDeviceGetCount)(&mut count) };
+        own.into_iter().chain(0..count).find_map(|ordinal| {
+            let (mut device, mut flags, mut active, mut context) = (0, 0, 0, ptr::null_mut());
+            // SAFETY: places for the answers.
+            let is_retained = unsafe {
+                (self.cuDeviceGet)(&mut device, ordinal) == SUCCESS
+                    && (self.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) == SUCCESS
+                    && active != 0
+                    && (self.cuDevicePrimaryCtxRetain)(&mut context, device) == SUCCESS
+            };
+            is_retained.then_some((context, device))
+        })
     }
 }

@@ -12,111 +12,81 @@ use super::dl::{self, Library};
 use super::last_error;
 use crate::error::{Error, Result};
 use core::ptr;
-use cuda::Cuda;
 pub use gpu_calls::{CopyDirection, MemoryKind};
-use hip::Hip;
-use level_zero::LevelZero;
-use std::ffi::CString;
+use gpu_calls::{Runtime, SUCCESS};
 
-/// A library with the functions that are needed here.
-enum Runtime {
-    Cuda(Cuda),
-    Hip(Hip),
-    LevelZero(LevelZero),
+/// A library that is known: the begin of its file name, its function that copies, and what looks
+/// its functions up.
+struct Row {
+    file_name: &'static str,
+    copy: &'static str,
+    open: fn(Library) -> Option<Box<dyn Runtime>>,
 }
 
-/// The names of the libraries begin with these.
-const CUDA: &str = "libcuda.so";
-const HIP: &str = "libamdhip64.so";
-const LEVEL_ZERO: &str = "libze_loader.so";
+const ROWS: [Row; 3] = [
+    Row { file_name: "libcuda.so", copy: "cuMemcpy", open: cuda::open },
+    Row { file_name: "libamdhip64.so", copy: "hipMemcpy", open: hip::open },
+    Row {
+        file_name: "libze_loader.so",
+        copy: "zeCommandListAppendMemoryCopy",
+        open: level_zero::open,
+    },
+];
 
-impl Runtime {
-    fn kind(&self, address: u64) -> MemoryKind {
-        match self {
-            Runtime::Cuda(cuda) => cuda.kind(address),
-            Runtime::Hip(hip) => hip.kind(address),
-            Runtime::LevelZero(zero) => zero.kind(address),
-        }
-    }
-
-    /// Copies `bytes` bytes between `here`, memory of the host, and `there`, memory of a GPU.
-    ///
-    /// # Safety
-    /// The bytes on both sides may be read or written, as the direction needs it.
-    unsafe fn copy(&self, way: CopyDirection, here: u64, there: u64, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let (call, code) = unsafe {
-            match self {
-                Runtime::Cuda(cuda) => ("cuMemcpy", cuda.copy(way, here, there, bytes)),
-                Runtime::Hip(hip) => ("hipMemcpy", hip.copy(way, here, there, bytes)),
-                Runtime::LevelZero(zero) => {
-                    ("zeCommandListAppendMemoryCopy", zero.copy(way, here, there, bytes))
-                }
-            }
-        };
-        if code == 0 { Ok(()) } else { Err(Error::Runtime { call, code }) }
-    }
+/// Returns the row of a file name.
+fn row_of(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| name.starts_with(row.file_name))
 }
 
-/// A library that is loaded, with its file name.
+/// A library that is loaded.
 pub struct GpuLibrary {
     library: Library,
-    name: String,
+    row: &'static Row,
 }
 
 /// Returns the libraries that are loaded.
 pub fn loaded() -> Vec<GpuLibrary> {
-    let found = |path: &CString| {
-        let name = dl::file_name(path);
-        let library = is_name(name).then(|| Library::at(path)).flatten()?;
-        Some(GpuLibrary { library, name: name.to_owned() })
-    };
-    dl::loaded().iter().filter_map(found).collect()
+    let paths = dl::loaded();
+    let known = paths.iter().filter_map(|path| row_of(dl::file_name(path)).zip(Library::at(path)));
+    known.map(|(row, library)| GpuLibrary { library, row }).collect()
 }
 
-/// The functions of libraries.
-pub struct Runtimes {
-    all: Vec<Runtime>,
-    libraries: Vec<GpuLibrary>,
-    /// whether one lacks a function
-    lacks_functions: bool,
-}
+/// Libraries with their functions; without them if one is missing.
+pub struct Runtimes(Vec<(GpuLibrary, Option<Box<dyn Runtime>>)>);
 
 impl Runtimes {
     /// Looks up the functions of libraries.
     pub fn of(libraries: Vec<GpuLibrary>) -> Runtimes {
-        let runtime = |GpuLibrary { library, name }: &GpuLibrary| match name {
-            name if name.starts_with(CUDA) => Cuda::of(*library).map(Runtime::Cuda),
-            name if name.starts_with(HIP) => Hip::of(*library, name).map(Runtime::Hip),
-            _ => LevelZero::of(*library).map(Runtime::LevelZero),
+        let with_functions = |of: GpuLibrary| {
+            let functions = (of.row.open)(of.library);
+            (of, functions)
         };
-        let all: Vec<Runtime> = libraries.iter().filter_map(runtime).collect();
-        let lacks_functions = all.len() < libraries.len();
-        Runtimes { all, libraries, lacks_functions }
+        Runtimes(libraries.into_iter().map(with_functions).collect())
     }
 
     /// Whether these are the functions of these libraries.
     pub fn are_of(&self, libraries: &[GpuLibrary]) -> bool {
-        let handles = |all: &[GpuLibrary]| all.iter().map(|one| one.library).collect::<Vec<_>>();
-        handles(&self.libraries) == handles(libraries)
+        self.0.iter().map(|(own, _)| own.library).eq(libraries.iter().map(|one| one.library))
     }
 
     /// Whether it is known of all memory where it is, and all of it can be copied.
     pub fn know_all_memory(&self) -> bool {
-        let knows = |runtime: &Runtime| match runtime {
-            Runtime::Cuda(_) | Runtime::Hip(_) => true,
-            Runtime::LevelZero(zero) => zero.knows_other_contexts(),
-        };
-        !self.lacks_functions && self.all.iter().all(knows)
+        let knows = |runtime: &dyn Runtime| runtime.knows_all_memory();
+        self.0.iter().all(|(_, runtime)| runtime.as_deref().is_some_and(knows))
+    }
+
+    /// Returns where the byte at `address` is, and the library that knows it.
+    fn find(&self, address: u64) -> Option<(MemoryKind, &Row, &dyn Runtime)> {
+        self.0.iter().find_map(|(of, runtime)| {
+            let runtime = runtime.as_deref()?;
+            let kind = Some(runtime.kind(address)).filter(|kind| *kind != MemoryKind::Host)?;
+            Some((kind, of.row, runtime))
+        })
     }
 
     /// Returns where the byte at `address` is.
     pub fn kind(&self, address: u64) -> MemoryKind {
-        let kinds = self.all.iter().map(|runtime| runtime.kind(address));
-        kinds.fold(
-            MemoryKind::Host,
-            |found, kind| if found == MemoryKind::Host { kind } else { found },
-        )
+        self.find(address).map_or(MemoryKind::Host, |(kind, ..)| kind)
     }
 
     /// Copies `bytes` bytes between `here`, memory of the host, and `there`, memory of a GPU.
@@ -130,18 +100,15 @@ impl Runtimes {
         there: u64,
         bytes: usize,
     ) -> Result<()> {
-        let owner = self.all.iter().find(|runtime| runtime.kind(there) == MemoryKind::Device);
-        match owner {
-            // SAFETY: the caller's promise.
-            Some(runtime) => unsafe { runtime.copy(way, here, there, bytes) },
-            None => Err(Error::OriginFault { address: there }),
+        let Some((MemoryKind::Device, row, runtime)) = self.find(there) else {
+            return Err(Error::OriginFault { address: there });
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { runtime.copy(way, here, there, bytes) } {
+            SUCCESS => Ok(()),
+            code => Err(Error::Runtime { call: row.copy, code }),
         }
     }
-}
-
-/// Whether a file name is that of a run-time library of a GPU.
-fn is_name(name: &str) -> bool {
-    [CUDA, HIP, LEVEL_ZERO].iter().any(|runtime| name.starts_with(runtime))
 }
 
 /// Memory of the host for a copy. Pages cost when they are touched.
@@ -187,11 +154,11 @@ mod tests {
     #[test]
     fn the_names_of_the_libraries_are_known() {
         for name in ["libcuda.so", "libcuda.so.1", "libcuda.so.550.54.15", "libamdhip64.so.6"] {
-            assert!(is_name(name), "{name}");
+            assert!(row_of(name).is_some(), "{name}");
         }
-        assert!(is_name("libze_loader.so.1"));
+        assert!(row_of("libze_loader.so.1").is_some());
         for name in ["libcudart.so.12", "libcudadebugger.so.1", "libze_intel_gpu.so.1", ""] {
-            assert!(!is_name(name), "{name}");
+            assert!(row_of(name).is_none(), "{name}");
         }
         assert!(loaded().is_empty());
     }

@@ -22,7 +22,7 @@ use super::{last_error, page_bytes};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
-pub use library::Library;
+pub use library::{Functions, GidQuery, Library};
 // C has no names for the types of these members of `ibv_send_wr`.
 use verbs::*;
 pub use verbs::{
@@ -213,7 +213,7 @@ impl Opened {
 
     /// The type of a GID (`enum ibv_gid_type`), if library and device report it.
     pub fn gid_type(&self, port: u8, index: u32) -> Option<u32> {
-        let query = self.library._ibv_query_gid_ex?;
+        let query = self.library.gid_query.as_ref()?._ibv_query_gid_ex;
         let mut entry = ibv_gid_entry::default();
         // SAFETY: the context is open, and `entry` is a local variable of the given size.
         let answer = unsafe {

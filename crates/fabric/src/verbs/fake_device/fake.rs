@@ -13,8 +13,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::jobs::{self, Job};
 use super::profile::{PROFILE, Profile};
 use crate::sync::Ordering;
-use crate::sys::ibverbs::Library;
 use crate::sys::ibverbs::verbs::*;
+use crate::sys::ibverbs::{Functions, GidQuery, Library};
 
 /// An opened device; libibverbs' structure comes first.
 #[repr(C)]
@@ -87,28 +87,29 @@ pub fn state() -> MutexGuard<'static, State> {
 
 /// The library of this device.
 pub static FAKE: Library = Library {
-    ibv_get_device_list,
-    ibv_free_device_list,
-    ibv_open_device,
-    ibv_close_device,
-    ibv_query_device,
-    ibv_query_port,
-    ibv_query_gid,
-    ibv_alloc_pd,
-    ibv_dealloc_pd,
-    ibv_reg_mr,
-    ibv_dereg_mr,
-    ibv_create_cq,
-    ibv_destroy_cq,
-    ibv_create_qp,
-    ibv_modify_qp,
-    ibv_destroy_qp,
-    ibv_wc_status_str,
-    ibv_get_async_event,
-    ibv_ack_async_event,
-    ibv_fork_init,
-    _ibv_query_gid_ex: Some(_ibv_query_gid_ex),
-    ibv_is_fork_initialized: None,
+    functions: Functions {
+        ibv_get_device_list,
+        ibv_free_device_list,
+        ibv_open_device,
+        ibv_close_device,
+        ibv_query_device,
+        ibv_query_port,
+        ibv_query_gid,
+        ibv_alloc_pd,
+        ibv_dealloc_pd,
+        ibv_reg_mr,
+        ibv_dereg_mr,
+        ibv_create_cq,
+        ibv_destroy_cq,
+        ibv_create_qp,
+        ibv_modify_qp,
+        ibv_destroy_qp,
+        ibv_wc_status_str,
+        ibv_get_async_event,
+        ibv_ack_async_event,
+        ibv_fork_init,
+    },
+    gid_query: Some(GidQuery { _ibv_query_gid_ex }),
     kernel_copies_at_forks: false,
 };
 
