@@ -2,7 +2,8 @@
 //! memory reads as zero afterwards, and leaves the bytes of a shared segment as they are. So
 //! [`advise`] also takes such pages out of the segment. Allocators call madvise under their own
 //! locks, so this file neither allocates nor waits for a thread that does: the table of adopted
-//! pages is in memory of the kernel, and the lock of a step (`move_lock`) protects it.
+//! pages has a fixed size, and costs memory when it is used. The lock of a step (`move_lock`)
+//! protects it.
 //!
 //! The table may have extra pages, because they are recorded before they move and forgotten after
 //! they have moved back. A part of the segment whose page is not there has no memory, and to
@@ -22,8 +23,8 @@ use core::ptr;
 const DONTNEED_LOCKED: i32 = 24;
 /// MADV_GUARD_INSTALL (6.13), which discards the bytes of private memory, too
 const GUARD_INSTALL: i32 = 102;
-/// The size of the first table in bytes.
-const FIRST_BYTES: usize = 8192;
+/// Entries of the table, several for each part that may be adopted (`memory::adopted::policy`).
+const ROOM: usize = 1 << 16;
 
 /// Pages of the program, and the second mapping of their part of the segment.
 #[derive(Clone, Copy)]
@@ -42,13 +43,12 @@ impl Noted {
     }
 }
 
-/// The table. It never shrinks.
+/// The table.
 struct Table {
     /// the process whose pages they are
     pid: i32,
-    at: *mut Noted,
     count: usize,
-    room: usize,
+    all: [Noted; ROOM],
 }
 
 /// The table of this process. Invariant: only the holder of the step lock touches it.
@@ -57,8 +57,11 @@ struct Shared(UnsafeCell<Table>);
 // SAFETY: see the invariant.
 unsafe impl Sync for Shared {}
 
-static TABLE: Shared =
-    Shared(UnsafeCell::new(Table { pid: 0, at: ptr::null_mut(), count: 0, room: 0 }));
+static TABLE: Shared = Shared(UnsafeCell::new(Table {
+    pid: 0,
+    count: 0,
+    all: [Noted { first: 0, end: 0, mapped: 0 }; ROOM],
+}));
 /// The entries of the table: 0 while no page is adopted. Changed under the step lock.
 static ENTRIES: AtomicU64 = AtomicU64::new(0);
 
@@ -79,54 +82,21 @@ fn with_table<T>(work: impl FnOnce(&mut Table) -> T) -> T {
 
 impl Table {
     fn entries(&mut self) -> &mut [Noted] {
-        if self.count == 0 {
-            return &mut [];
-        }
-        // SAFETY: the number of those that have been written.
-        unsafe { core::slice::from_raw_parts_mut(self.at, self.count) }
+        &mut self.all[..self.count]
     }
 
     fn push(&mut self, noted: Noted) -> bool {
-        if self.count == self.room && !self.grow() {
-            return false;
+        let has_room = self.count < ROOM;
+        if has_room {
+            self.all[self.count] = noted;
+            self.count += 1;
         }
-        // SAFETY: there is room for it.
-        unsafe { self.at.add(self.count).write(noted) };
-        self.count += 1;
-        true
-    }
-
-    /// Doubles the room.
-    fn grow(&mut self) -> bool {
-        let old = self.room * size_of::<Noted>();
-        let bytes = (2 * old).next_multiple_of(page_bytes().to_usize()).max(FIRST_BYTES);
-        let (rights, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let (null, none, zero) = (ptr::null_mut::<u8>(), -1, 0_usize);
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
-        let new = unsafe { libc::syscall(libc::SYS_mmap, null, bytes, rights, flags, none, zero) };
-        if new == -1 {
-            return false;
-        }
-        let new = ptr::with_exposed_provenance_mut::<Noted>(new.cast_unsigned().to_usize());
-        if !self.at.is_null() {
-            // SAFETY: the new table has room for the old one, which is not used again.
-            unsafe {
-                new.copy_from_nonoverlapping(self.at, self.count);
-                libc::syscall(
-                    libc::SYS_munmap,
-                    self.at,
-                    old.next_multiple_of(page_bytes().to_usize()),
-                );
-            }
-        }
-        (self.at, self.room) = (new, bytes / size_of::<Noted>());
-        true
+        has_room
     }
 }
 
 /// Records that the pages from `first` to `end` are about to move to a part of a segment, which is
-/// mapped at `mapped`, too. Returns false if there is no memory for that.
+/// mapped at `mapped`, too. Returns false if there is no room for that.
 pub fn note(first: u64, end: u64, mapped: *mut u8) -> bool {
     let mapped = mapped.expose_provenance().to_u64();
     with_table(|table| table.push(Noted { first, end, mapped }))
@@ -145,7 +115,7 @@ pub fn forget(first: u64, end: u64) {
             let last = table.count - 1;
             table.entries().swap(at, last);
             table.count = last;
-            // Without memory for two rests the second one loses the promise of zero bytes.
+            // Without room for two rests the second one loses the promise of zero bytes.
             for rest in [noted.within(0, first), noted.within(end, u64::MAX)].into_iter().flatten()
             {
                 table.push(rest);

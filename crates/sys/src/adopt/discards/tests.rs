@@ -136,7 +136,7 @@ fn a_child_has_no_noted_pages() {
 }
 
 #[test]
-fn the_table_grows() {
+fn the_table_has_room_for_many_pages() {
     const MANY: u64 = 2000;
     let far = |at: u64| (1 << 62) + 2 * at * page_bytes();
     let stage = Stage::new();
