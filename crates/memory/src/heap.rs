@@ -121,9 +121,8 @@ impl HeapRange {
 
     /// Whether any of its pages has memory or swap space behind it; `None` if that is not known.
     pub fn has_data(&self) -> Option<bool> {
-        let first = self.offset / page_bytes() * page_bytes();
-        let end = (self.offset + self.bytes).next_multiple_of(page_bytes());
-        self.chunk.segment.has_data(first, end - first)
+        let (first, bytes) = self.pages();
+        self.chunk.segment.has_data(first, bytes)
     }
 
     /// Returns the descriptor of its segment, if the program has not closed it.
@@ -133,9 +132,14 @@ impl HeapRange {
 
     /// Backs it with memory, so that touching it later cannot fail.
     pub fn back(&self) -> Result<()> {
+        let (first, bytes) = self.pages();
+        self.chunk.back(first, bytes)
+    }
+
+    /// Returns the offset and the bytes of its pages.
+    fn pages(&self) -> (u64, u64) {
         let first = self.offset / page_bytes() * page_bytes();
-        let end = (self.offset + self.bytes).next_multiple_of(page_bytes());
-        self.chunk.back(first, end - first)
+        (first, (self.offset + self.bytes).next_multiple_of(page_bytes()) - first)
     }
 }
 

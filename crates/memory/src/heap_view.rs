@@ -16,13 +16,10 @@ use std::sync::Arc;
 /// A range of a heap, which stays valid until this is dropped.
 pub struct HeapView {
     base: *mut u8,
-    hold: Hold,
-}
-
-/// The owner that keeps a range valid.
-enum Hold {
-    Own { lease: HeapRange },
-    OfAnother { _map: Arc<Mapping> },
+    /// the range, if this process has allocated it
+    own: Option<HeapRange>,
+    /// otherwise where it is mapped
+    _map: Option<Arc<Mapping>>,
 }
 
 // SAFETY: an address and what keeps it valid; what is done with the bytes is the caller's business.
@@ -35,16 +32,13 @@ impl HeapView {
     pub fn of(place: &HeapPlace, bytes: u64) -> Result<HeapView> {
         let map = maps::map(place.segment_of(bytes)?)?;
         let base = map.base().wrapping_add(place.offset.to_usize());
-        Ok(HeapView { base, hold: Hold::OfAnother { _map: map } })
+        Ok(HeapView { base, own: None, _map: Some(map) })
     }
 
     /// Whether any of its pages has memory or swap space behind it; `None` if that is not known, as
     /// for a range of another process.
     pub fn has_data(&self) -> Option<bool> {
-        match &self.hold {
-            Hold::Own { lease } => lease.has_data(),
-            Hold::OfAnother { .. } => None,
-        }
+        self.own.as_ref()?.has_data()
     }
 
     /// Returns its address in this process.
@@ -57,6 +51,6 @@ impl HeapView {
 impl From<HeapRange> for HeapView {
     /// A range that this process has allocated.
     fn from(lease: HeapRange) -> HeapView {
-        HeapView { base: lease.base(), hold: Hold::Own { lease } }
+        HeapView { base: lease.base(), own: Some(lease), _map: None }
     }
 }

@@ -14,12 +14,12 @@ macro_rules! reasons {
             $(#[doc = $text] $(#[$doc])* $name,)*
         }
 
-        impl NotAdopted {
-            /// Returns the text, which goes on after "not adopted: ".
-            pub fn text(self) -> &'static str {
-                match self {
+        /// The text goes on after "not adopted: ".
+        impl fmt::Display for NotAdopted {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
                     $(NotAdopted::$name => $text,)*
-                }
+                })
             }
         }
     };
@@ -59,10 +59,4 @@ reasons! {
     Allowance "the process has moved as much memory as it may by now",
     NoMemory "the system has no memory or no mapping for it now",
     Failed "the system refused a step of the move",
-}
-
-impl fmt::Display for NotAdopted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
 }

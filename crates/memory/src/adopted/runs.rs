@@ -27,12 +27,6 @@ pub struct Stretch<L> {
     pub lease: Option<(Arc<L>, u64)>,
 }
 
-impl<L> Clone for Stretch<L> {
-    fn clone(&self) -> Stretch<L> {
-        Stretch { first: self.first, end: self.end, lease: self.lease.clone() }
-    }
-}
-
 /// The runs of a process, by their first addresses.
 pub struct PageRuns<L>(BTreeMap<u64, Run<L>>);
 
