@@ -15,8 +15,9 @@ use crate::memory::gpu::{self, Presence};
 use crate::mpi::{EntryName, Host};
 use crate::number::Number;
 pub use crate::sys::gpu::CopyDirection;
-use crate::sys::gpu::{HostPages, MemoryKind, Runtimes};
+use crate::sys::gpu::{MemoryKind, Runtimes};
 use crate::sys::page_bytes;
+use crate::sys::segment::Mapping;
 
 /// Prepares for a library that this thread is about to load.
 pub fn may_load() {
@@ -105,14 +106,14 @@ impl Gpu {
     /// same offset in its page, so that elements keep their alignment.
     pub fn room(self, address: *const u8, bytes: u64) -> Result<HostRoom> {
         let offset = address.addr().to_u64() % page_bytes();
-        let pages = HostPages::new((offset + bytes).to_usize())?;
+        let pages = Mapping::private((offset + bytes).to_usize())?;
         Ok(HostRoom { pages, offset: offset.to_usize() })
     }
 }
 
 /// Memory of the host for a copy.
 pub struct HostRoom {
-    pages: HostPages,
+    pages: Mapping,
     /// where the copy begins
     offset: usize,
 }

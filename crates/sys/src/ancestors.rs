@@ -1,5 +1,6 @@
 //! Ancestors of processes, as /proc shows them.
 
+use super::proc_text;
 use std::fs;
 use std::path::Path;
 
@@ -8,9 +9,8 @@ pub const ANCESTORS_MAX: usize = 64;
 
 /// Returns the parent of a process; 0 if it is in another namespace. `proc`: a folder like /proc.
 pub fn parent(proc: &Path, pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
-    // The name of the program in front, in parentheses, may contain blanks.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let stat = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
+    proc_text::stat_fields(&stat)?.nth(1)?.parse().ok()
 }
 
 /// The first parts of the names of MPI's launchers, and of their helpers on each node.

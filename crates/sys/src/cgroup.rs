@@ -3,6 +3,7 @@
 //! below a root directory, so that tests can make a tree of their own. Not for the memory of the
 //! node (`memory_limits`).
 
+use super::proc_text;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -213,7 +214,7 @@ fn number(path: &Path) -> Option<u64> {
 
 /// Returns the number after a name in a text of lines.
 fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    proc_text::behind(text, &format!("{name} "))?.parse().ok()
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn is_active(port: &Path) -> bool {
     fs::read_to_string(port.join("state")).is_ok_and(|state| state.trim().ends_with(": ACTIVE"))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::path::PathBuf;

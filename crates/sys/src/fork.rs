@@ -1,12 +1,11 @@
-//! Support for fork(2): handlers, a pipe by which the parent waits for its child, and shared memory
-//! that becomes the child's own. In the child this file allocates nothing: it makes system calls
-//! only.
+//! Support for fork(2): handlers, and shared memory that becomes the child's own. In the child this
+//! file allocates nothing: it makes system calls only.
 
-use super::{last_error, uninterrupted};
+use super::{kept_file, last_error, map_private, uninterrupted};
+use crate::data_runs::DataRuns;
 use crate::error::Result;
 use crate::number::Number;
 use crate::segment_name::Name;
-use core::ptr;
 
 /// Registers functions that are called around each fork: in the parent before it, in the parent
 /// after it, in the child. Children of vfork, posix_spawn, system and popen share their parent's
@@ -21,48 +20,6 @@ pub fn at_fork(
         0 => Ok(()),
         _ => Err(last_error("pthread_atfork")),
     }
-}
-
-/// A pipe by which the parent waits until its child has done something, or has ended. Programs that
-/// are executed do not inherit it.
-pub struct Pipe {
-    read: i32,
-    write: i32,
-}
-
-impl Pipe {
-    /// Creates a pipe, if there are descriptors for it.
-    pub fn new() -> Option<Pipe> {
-        let mut ends = [0; 2];
-        // SAFETY: a place for two descriptors.
-        let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0;
-        made.then_some(Pipe { read: ends[0], write: ends[1] })
-    }
-
-    /// To be called in the parent: returns when the child is done, or at once if there is no child.
-    /// The child writes a byte, because a child of another thread may hold the other end for
-    /// longer.
-    pub fn wait(self) {
-        close(self.write);
-        let mut byte = 0_u8;
-        // SAFETY: our descriptor, and a place for one byte.
-        uninterrupted(|| unsafe { libc::read(self.read, (&raw mut byte).cast(), 1) });
-        close(self.read);
-    }
-
-    /// To be called in the child: notifies the parent.
-    pub fn done(self) {
-        // The parent's other end is open still, so nothing is raised (SIGPIPE).
-        // SAFETY: our descriptor, and one byte.
-        uninterrupted(|| unsafe { libc::write(self.write, c"".as_ptr().cast(), 1) });
-        close(self.read);
-        close(self.write);
-    }
-}
-
-fn close(descriptor: i32) {
-    // SAFETY: a descriptor of ours that is not used again.
-    unsafe { libc::close(descriptor) };
 }
 
 /// A part of a segment of this process as it is mapped here: whole pages.
@@ -82,33 +39,31 @@ impl SegmentPart {
     /// Whether the descriptor in the name is still that of the segment: programs close descriptors
     /// that they do not know.
     fn is_open(&self) -> bool {
-        // SAFETY: plain data, for which zero is a value.
-        let mut status: libc::stat = unsafe { core::mem::zeroed() };
-        // SAFETY: `status` is ours; any number may be asked for.
-        let told = unsafe { libc::fstat(self.name.fd, &mut status) } == 0;
-        told && (status.st_dev, status.st_ino) == (self.name.device, self.name.inode)
+        let found = kept_file::identity(self.name.fd);
+        found.is_ok_and(|found| found == (self.name.device, self.name.inode))
     }
 
-    /// Returns begin and end, in the segment, of the next run of allocated bytes, at or after
-    /// `from`. All other bytes read as zero.
-    fn next_data(&self, from: u64) -> Option<(u64, u64)> {
-        let end = self.offset + self.bytes;
-        let seek = |from: u64, whence| {
-            // SAFETY: a query; no code uses the position of the descriptor.
-            let at = unsafe { libc::lseek(self.name.fd, from.cast_signed(), whence) };
-            u64::try_from(at).ok().filter(|at| *at < end)
-        };
-        let first = seek(from, libc::SEEK_DATA).filter(|_| from < end)?;
-        Some((first, seek(first, libc::SEEK_HOLE).unwrap_or(end)))
+    /// Calls `work` with begin and end, in the segment, of each run of allocated bytes, until it
+    /// returns false. All other bytes read as zero.
+    fn each_run(&self, mut work: impl FnMut(u64, u64) -> bool) -> bool {
+        let (mut runs, mut from) = (DataRuns::of(self.name.fd), self.offset);
+        while let Ok(Some((first, end))) = runs.next(from, self.offset + self.bytes) {
+            if !work(first, end) {
+                return false;
+            }
+            from = end;
+        }
+        true
     }
 
     /// Returns the number of allocated bytes.
     pub fn data_bytes(&self) -> u64 {
-        let (mut from, mut bytes) = (self.offset, 0);
+        let mut bytes = 0;
         if self.is_open() {
-            while let Some((first, end)) = self.next_data(from) {
-                (from, bytes) = (end, bytes + end - first);
-            }
+            self.each_run(|first, end| {
+                bytes += end - first;
+                true
+            });
         }
         bytes
     }
@@ -139,14 +94,9 @@ impl SegmentPart {
     /// As for `make_private`.
     unsafe fn replace_by_copy(&self) -> bool {
         let (rights, length) = (libc::PROT_READ | libc::PROT_WRITE, self.bytes.to_usize());
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
-        let copy = unsafe { libc::mmap(ptr::null_mut(), length, rights, flags, -1, 0) };
-        if copy == libc::MAP_FAILED {
-            return false;
-        }
+        let Ok(copy) = map_private(self.bytes, rights) else { return false };
         // SAFETY: it is as long as this part.
-        let full = unsafe { self.copy_to(copy.cast()) };
+        let full = unsafe { self.copy_to(copy) };
         let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         let there: *mut libc::c_void = self.base.cast();
         // SAFETY: the mapping that was just made takes the place of the same bytes. Made as a bare
@@ -155,7 +105,7 @@ impl SegmentPart {
             && unsafe { libc::syscall(libc::SYS_mremap, copy, length, length, how, there) } != -1;
         if !moved {
             // SAFETY: the mapping that was just made, which no other code knows.
-            unsafe { libc::munmap(copy, length) };
+            unsafe { libc::munmap(copy.cast(), length) };
         }
         moved
     }
@@ -163,13 +113,10 @@ impl SegmentPart {
     /// # Safety
     /// `copy` has room for all of it, and is zero.
     unsafe fn copy_to(&self, copy: *mut u8) -> bool {
-        let mut from = self.offset;
-        while let Some((first, end)) = self.next_data(from) {
-            from = first;
+        self.each_run(|mut from, end| {
             while from < end {
                 let (to, bytes) = ((from - self.offset).to_usize(), (end - from).to_usize());
-                let at = from.cast_signed();
-                let copy = copy.wrapping_add(to).cast();
+                let (copy, at) = (copy.wrapping_add(to).cast(), from.cast_signed());
                 // SAFETY: inside of the room that the caller vouches for.
                 let read = || unsafe { libc::pread(self.name.fd, copy, bytes, at) };
                 match u64::try_from(uninterrupted(read)) {
@@ -177,8 +124,8 @@ impl SegmentPart {
                     Ok(got) => from += got,
                 }
             }
-        }
-        true
+            true
+        })
     }
 }
 
@@ -248,11 +195,5 @@ mod tests {
         let part = SegmentPart { name, offset: 0, base: here.base(), bytes: page_bytes() };
         // SAFETY: this test alone uses the mapping.
         assert!(!unsafe { part.make_private(true) });
-    }
-
-    #[test]
-    fn the_end_of_the_other_end_is_an_answer() {
-        let pipe = Pipe::new().unwrap();
-        pipe.wait();
     }
 }

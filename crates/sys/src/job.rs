@@ -4,7 +4,7 @@
 //! anything on which correctness depends.
 
 use super::ancestors::{self, ANCESTORS_MAX};
-use super::memfd;
+use super::{memfd, proc_text};
 use crate::error::Result;
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -138,9 +138,7 @@ impl Proc<'_> {
     fn file_at(&self, pid: i32, address: u64) -> Option<String> {
         let maps = fs::read_to_string(self.of(pid, "maps")).ok()?;
         let is_there = |line: &&str| {
-            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
-            let number = |hex| u64::from_str_radix(hex, 16).unwrap_or(0);
-            range.is_some_and(|(from, to)| (number(from)..number(to)).contains(&address))
+            proc_text::range(line).is_some_and(|(from, to)| (from..to).contains(&address))
         };
         maps.lines().find(is_there).and_then(file_name).map(str::to_owned)
     }

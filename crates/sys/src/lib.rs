@@ -1,62 +1,47 @@
 //! Thin, typed wrappers over system calls; no policy.
 
-// Under the model checker most of the items have no users.
-#![cfg_attr(loom, allow(dead_code, unused_imports))]
+#![cfg(not(loom))]
 #![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 
 use fompi_base::{error, number, sync};
 
-#[cfg(not(loom))]
 pub mod adopt;
-#[cfg(not(loom))]
 pub mod ancestors;
 pub mod cgroup;
-#[cfg(all(any(test, feature = "test-util"), not(loom)))]
+#[cfg(any(test, feature = "test-util"))]
 pub mod child;
+mod data_runs;
 pub mod dl;
 pub mod fast_networks;
-#[cfg(not(loom))]
 pub mod fork;
-#[cfg(not(loom))]
 pub mod futex;
-#[cfg(not(loom))]
 pub mod got_slots;
 pub mod gpu;
-#[cfg(not(loom))]
 pub mod handshake;
-#[cfg(not(loom))]
 pub mod ibverbs;
-#[cfg(not(loom))]
 pub mod job;
-#[cfg(not(loom))]
+pub mod kept_file;
 pub mod life;
 pub mod loaded_object;
 pub mod memfd;
 pub mod memory_limits;
-#[cfg(not(loom))]
 pub mod own_sockets;
 mod page;
-#[cfg(not(loom))]
 pub mod passing;
 pub mod proc_notes;
+mod proc_text;
 pub mod process;
-#[cfg(not(loom))]
 pub mod processors;
-#[cfg(not(loom))]
 pub mod random;
-#[cfg(not(loom))]
 pub mod resident;
-#[cfg(not(loom))]
 pub mod secret;
-#[cfg(not(loom))]
 pub mod segment;
-#[cfg(not(loom))]
 pub mod segment_name;
-#[cfg(not(loom))]
+mod signals;
 pub mod vm;
 
 use crate::error::Error;
-pub use page::{PAGE_BYTES_MIN, page_bytes};
+pub use page::{PAGE_BYTES_MIN, map_private, page_bytes};
 
 /// Repeats a system call as long as a signal interrupts it: the program may have handlers that do
 /// not restart calls. `call` returns a negative number if it fails, and sets `errno`.
@@ -83,7 +68,7 @@ pub fn is_shortage(errno: i32) -> bool {
     matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

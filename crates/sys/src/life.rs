@@ -27,13 +27,11 @@
 //! | [`ENDED`] | it has ended; it stays so            |
 
 use super::passing::{self, Asked, KeyWords};
-use super::{process, uninterrupted, vm};
+use super::{proc_text, process, uninterrupted, vm};
 use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -127,22 +125,13 @@ impl Stat {
         if !process::has_own_proc() {
             return None;
         }
-        let mut text = [0; 1024];
         // Of its first thread, which has the same start and is there as long as the process: under
         // qemu-user a process reads in its own /proc/PID/stat a start that no other one sees.
-        let mut file = File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
-        loop {
-            match file.read(&mut text) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                read => return Stat::parse(&text[..read.ok()?]),
-            }
-        }
+        Stat::parse(&std::fs::read(format!("/proc/{pid}/task/{pid}/stat")).ok()?)
     }
 
-    /// The name of the program, in parentheses, may contain spaces and parentheses.
     fn parse(text: &[u8]) -> Option<Stat> {
-        let behind = text.iter().rposition(|byte| *byte == b')')? + 1;
-        let mut fields = str::from_utf8(&text[behind..]).ok()?.split_ascii_whitespace();
+        let mut fields = proc_text::stat_fields(text)?;
         let state = fields.next()?; // field 3
         let threads = fields.nth(20 - 4)?;
         let start = fields.nth(22 - 21)?.parse().ok()?;
@@ -165,7 +154,7 @@ fn ticks_are_common() -> bool {
     static COMMON: OnceLock<bool> = OnceLock::new();
     *COMMON.get_or_init(|| {
         let text = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-        let of_boot = text.lines().find_map(|line| line.strip_prefix("boottime"));
+        let of_boot = proc_text::behind(&text, "boottime");
         of_boot.unwrap_or_default().split_ascii_whitespace().all(|part| part == "0")
     })
 }
@@ -186,14 +175,14 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 struct Descriptor(i32);
 
 impl Descriptor {
-    /// Keeps one that its process has passed, if there is room.
-    fn of_passed(passed: OwnedFd) -> Option<Descriptor> {
-        // Relaxed, as below.
+    /// Keeps one, if there is room.
+    fn of_fd(fd: OwnedFd) -> Option<Descriptor> {
+        // Relaxed, as for all counters here: nothing is read through them.
         if KEPT.load(Ordering::Relaxed) >= most() {
             return None;
         }
         KEPT.fetch_add(1, Ordering::Relaxed);
-        Some(Descriptor(passed.into_raw_fd()))
+        Some(Descriptor(fd.into_raw_fd()))
     }
 
     /// Whether it is a descriptor of some process.
@@ -206,22 +195,16 @@ impl Descriptor {
 
     fn open(pid: i32) -> Option<Descriptor> {
         static ABSENT: AtomicBool = AtomicBool::new(false);
-        // Relaxed, as for all counters here: nothing is read through them.
+        // Relaxed, as above.
         if ABSENT.load(Ordering::Relaxed) || KEPT.load(Ordering::Relaxed) >= most() {
             return None;
         }
-        // SAFETY: a plain system call; it returns a descriptor or fails.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }
-            .cast_unsigned()
-            .low_u32()
-            .cast_signed();
-        if fd < 0 {
+        let opened = process::descriptor_of(pid);
+        if opened.is_none() {
             let errno = vm::errno();
             ABSENT.fetch_or(matches!(errno, libc::ENOSYS | libc::EPERM), Ordering::Relaxed);
-            return None;
         }
-        KEPT.fetch_add(1, Ordering::Relaxed);
-        Some(Descriptor(fd))
+        Descriptor::of_fd(opened?)
     }
 
     /// Whether it reports no event: its process runs, if it is a descriptor of a process.
@@ -383,7 +366,7 @@ impl Life {
         let asked = passing::process(self.mark.key);
         kept.sure_until = now_ns() + SURE_NS;
         if let Asked::Descriptor(passed) = asked {
-            kept.descriptor = Descriptor::of_passed(passed);
+            kept.descriptor = Descriptor::of_fd(passed);
             return kept.descriptor.as_ref().is_none_or(Descriptor::is_quiet);
         }
         matches!(asked, Asked::Runs | Asked::Silent)

@@ -1,8 +1,8 @@
 //! Memory that the node can provide: to all processes, by the kernel's count, and to this process,
 //! by the limits of its control groups.
 
-use super::cgroup;
 pub use super::cgroup::Limit;
+use super::{cgroup, proc_text};
 use crate::error::Error;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -79,8 +79,8 @@ static KNOWN: Mutex<Option<u64>> = Mutex::new(None);
 pub fn is_available(bytes: u64) -> bool {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+        let kib = proc_text::behind(&text, name)?.split_whitespace().next()?;
+        Some(kib.parse::<u64>().ok()? * 1024)
     };
     let node = field("MemTotal:").zip(field("MemAvailable:"));
     let groups = cgroup::limits(Path::new("/"));

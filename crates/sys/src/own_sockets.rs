@@ -7,15 +7,16 @@
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
 use super::fork;
+use super::kept_file::identity;
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::io::Result;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Once;
 
-/// The descriptors of the sockets, and the numbers of their inodes: a number of a descriptor may
+/// The descriptors of the sockets, and their devices and inodes: a number of a descriptor may
 /// belong to something else later. Held during a fork by the thread that forks.
-static SOCKETS: Mutex<Vec<(RawFd, u64)>> = Mutex::new(Vec::new());
+static SOCKETS: Mutex<Vec<(RawFd, (u64, u64))>> = Mutex::new(Vec::new());
 
 /// Opens a socket that children do not get. `open` does not wait, because a fork waits for it.
 pub fn open<T: AsRawFd>(open: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -27,21 +28,13 @@ pub fn open<T: AsRawFd>(open: impl FnOnce() -> Result<T>) -> Result<T> {
     let mut sockets = SOCKETS.lock();
     let socket = open()?;
     let number = socket.as_raw_fd();
-    if let Some(inode) = inode(number) {
+    if let Ok(identity) = identity(number) {
         match sockets.iter_mut().find(|(known, _)| *known == number) {
-            Some(known) => known.1 = inode,
-            None => sockets.push((number, inode)),
+            Some(known) => known.1 = identity,
+            None => sockets.push((number, identity)),
         }
     }
     Ok(socket)
-}
-
-/// Returns the number of a descriptor's inode.
-fn inode(descriptor: RawFd) -> Option<u64> {
-    // SAFETY: plain data, for which zero is a value.
-    let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: `status` is ours; any number may be asked for.
-    (unsafe { libc::fstat(descriptor, &mut status) } == 0).then_some(status.st_ino)
 }
 
 unsafe extern "C" fn before() {
@@ -65,7 +58,7 @@ unsafe extern "C" fn in_child() {
     let [dead, other] = ends;
     close(other);
     for (socket, kept) in sockets.drain(..) {
-        if inode(socket) != Some(kept) {
+        if !identity(socket).is_ok_and(|found| found == kept) {
             continue;
         }
         // SAFETY: a socket of ours takes the place of one of ours.
@@ -86,7 +79,7 @@ fn close(descriptor: RawFd) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::child::Child;
@@ -146,7 +139,8 @@ mod tests {
         if free {
             // SAFETY: as said.
             unsafe { libc::dup2(pipe.as_raw_fd(), number) };
-            let child = Child::working(|| inode(number) == inode(pipe.as_raw_fd()));
+            let child =
+                Child::working(|| identity(number).unwrap() == identity(pipe.as_raw_fd()).unwrap());
             assert!(child.said_yes());
             close(number);
         }

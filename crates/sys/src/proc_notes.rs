@@ -58,7 +58,7 @@ fn read(link: &Path) -> Option<String> {
     Some(text)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -2,8 +2,10 @@
 //! whether another process still runs.
 
 use crate::number::Number;
+use crate::signals::Blocked;
 use crate::sync::{AtomicU32, Ordering};
 use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// Returns the id of this process. A system call the first time only.
@@ -23,31 +25,28 @@ pub fn id() -> i32 {
 
 /// The word in which this process keeps its id, 0 at first. It lies in a page of its own, which a
 /// child finds empty (Linux 4.14), however it was forked.
-#[cfg(not(loom))]
 fn kept() -> Option<&'static AtomicU32> {
     static KEPT: OnceLock<usize> = OnceLock::new();
     let at = *KEPT.get_or_init(|| {
-        let (bytes, access) = (super::page_bytes().to_usize(), libc::PROT_READ | libc::PROT_WRITE);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
-        let page = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
-        if page == libc::MAP_FAILED {
-            return 0;
-        }
+        let bytes = super::page_bytes();
+        let page = super::map_private(bytes, libc::PROT_READ | libc::PROT_WRITE);
         // SAFETY: the page that was just made.
-        match unsafe { libc::madvise(page, bytes, libc::MADV_WIPEONFORK) } {
-            0 => page.expose_provenance(),
-            _ => 0,
-        }
+        let wiped = |page: &*mut u8| unsafe {
+            libc::madvise(page.cast(), bytes.to_usize(), libc::MADV_WIPEONFORK) == 0
+        };
+        page.ok().filter(wiped).map_or(0, |page| page.expose_provenance())
     });
     // SAFETY: a page that is never unmapped, or NULL.
     unsafe { core::ptr::with_exposed_provenance::<AtomicU32>(at).as_ref() }
 }
 
-/// Under the model checker nothing is kept.
-#[cfg(loom)]
-fn kept() -> Option<&'static AtomicU32> {
-    None
+/// Returns a descriptor (pidfd) of the process that has an id now. Linux before 5.3 has none.
+pub fn descriptor_of(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: a plain system call; it returns a descriptor or fails.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+    // SAFETY: `fd` was just made and has no other owner.
+    Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Makes a panic end this process. It must not unwind through frames of C, which are not prepared
@@ -162,20 +161,11 @@ pub fn yields_reach(pid: i32) -> bool {
 /// Runs `work` while this thread blocks all signals. A thread that `work` starts inherits the mask,
 /// so that the handlers of the program run on the program's own threads only.
 pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: plain data, filled in below.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
-    // SAFETY: both sets are local variables.
-    unsafe {
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-    }
-    let answer = work();
-    // SAFETY: the set that was there before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut()) };
-    answer
+    let _blocked = Blocked::all_but(&[]);
+    work()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;

@@ -2,25 +2,22 @@
 //! `/proc/PID/fd`, or get from its process where that is refused ([`passing`]), and which all of
 //! them map. It leaves no file in any file system.
 
+use super::kept_file::KeptFile;
 use super::memory_limits::is_available;
 use super::passing::{self, FileMark};
 pub use super::segment_name::Name;
-use super::{last_error, memfd, page_bytes, uninterrupted};
+use super::{last_error, map_private, memfd, page_bytes, uninterrupted};
 use crate::error::{Error, Result};
 use crate::number::Number;
-use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-/// A file in memory. The program may close its descriptor, and may get the number again for a file
-/// of its own. So code that uses the number later checks first that it is still this file.
+/// A file in memory.
 pub struct Segment {
-    file: ManuallyDrop<File>,
+    file: KeptFile,
     bytes: u64,
-    device: u64,
-    inode: u64,
 }
 
 /// The size from which on memory is backed in steps, with a check of the node's memory before each
@@ -45,30 +42,30 @@ impl Segment {
         if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
             return Err(last_error("fcntl F_ADD_SEALS"));
         }
-        let status = file.metadata().map_err(|_| last_error("fstat"))?;
-        let (device, inode) = (status.dev(), status.ino());
-        Ok(Segment { file: ManuallyDrop::new(file), bytes, device, inode })
+        Segment::of(file, bytes)
+    }
+
+    fn of(file: File, bytes: u64) -> Result<Segment> {
+        Ok(Segment { file: KeptFile::new(file).map_err(|_| last_error("fstat"))?, bytes })
     }
 
     /// Returns the name by which other processes find it.
     pub fn name(&self) -> Name {
         let (pid, fd) = (super::process::id(), self.file.as_raw_fd());
-        let (device, inode, bytes) = (self.device, self.inode, self.bytes);
+        let ((device, inode), bytes) = (self.file.identity(), self.bytes);
         Name { pid, fd, device, inode, bytes, passer: passing::own_number() }
     }
 
     /// Whether its descriptor is still open, and still this file's.
     pub fn is_open(&self) -> bool {
-        let status = self.file.metadata();
-        status.is_ok_and(|status| (status.dev(), status.ino()) == (self.device, self.inode))
+        self.file.is_open()
     }
 
     /// Returns how many bytes are allocated, in memory or in swap space; `None` if its descriptor
     /// is not open any more.
     pub fn backed_bytes(&self) -> Option<u64> {
-        let status = self.file.metadata().ok()?;
-        let is_it = (status.dev(), status.ino()) == (self.device, self.inode);
-        is_it.then(|| 512 * status.blocks()) // the unit of stat(2)
+        let status = self.file.metadata().ok().filter(|_| self.is_open())?;
+        Some(512 * status.blocks()) // the unit of stat(2)
     }
 
     /// Whether any of `bytes` bytes from `first` is allocated, in memory or in swap space; `None`
@@ -96,8 +93,7 @@ impl Segment {
                 _ => error,
             }),
         })?;
-        let (device, inode) = (name.device, name.inode);
-        Ok(Segment { file: ManuallyDrop::new(file), bytes: name.bytes, device, inode })
+        Segment::of(file, name.bytes)
     }
 
     /// Opens a file by /proc.
@@ -130,11 +126,13 @@ impl Segment {
     /// memory meanwhile, and the system would rather end a process than refuse. A request that is
     /// too large from the beginning takes no memory. `map`: the segment as it is mapped here.
     pub fn back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
-        self.in_steps(bytes, |done, step| match map.populate(first + done, step) {
-            Err(Error::System { errno: libc::EINVAL, .. }) if self.is_open() => {
-                self.reserve(first + done, step)
+        self.in_steps(bytes, |done, step| {
+            match map.advise(libc::MADV_POPULATE_WRITE, first + done, step) {
+                Err(Error::System { errno: libc::EINVAL, .. }) if self.is_open() => {
+                    self.reserve(first + done, step)
+                }
+                other => other,
             }
-            other => other,
         })
     }
 
@@ -163,10 +161,10 @@ impl Segment {
     /// Gives the memory of whole pages back to the system. They read as zero from now on, in every
     /// mapping, until they are written again. `map`: the segment as it is mapped here.
     pub fn give_back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
-        let given = map.remove(first, bytes);
+        let given = map.advise(libc::MADV_REMOVE, first, bytes);
         // If the program has locked all of its memory (mlockall), only the file can do it.
         if given.is_err() && self.is_open() {
-            let mode = libc::FALLOC_FL_PUNCH_HOLE | KEEP_SIZE;
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             return in_calls(first, bytes, |at, bytes| self.allocate(mode, at, bytes));
         }
         given
@@ -205,13 +203,7 @@ impl Segment {
         assert!(self.bytes > 0 && self.bytes.is_multiple_of(page_bytes()));
         let (length, fd) = (self.bytes.to_usize(), self.file.as_raw_fd());
         let room = length.checked_add(alignment).ok_or(Error::NoMemory { bytes: self.bytes })?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
-        let start = unsafe { libc::mmap(ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(last_error("mmap"));
-        }
-        let start = start.cast::<u8>();
+        let start = map_private(room.to_u64(), libc::PROT_NONE)?;
         let before = start.addr().next_multiple_of(alignment) - start.addr();
         let base = start.wrapping_add(before);
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -262,24 +254,7 @@ fn file_bytes_max() -> u64 {
     limit.rlim_cur
 }
 
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // A descriptor about which fstat(2) fails for lack of memory is still this segment's.
-        let is_ours = match self.file.metadata() {
-            Ok(status) => (status.dev(), status.ino()) == (self.device, self.inode),
-            Err(error) => error.raw_os_error() != Some(libc::EBADF),
-        };
-        if is_ours {
-            // SAFETY: it is not used again.
-            unsafe { ManuallyDrop::drop(&mut self.file) };
-        }
-    }
-}
-
-/// fallocate(2) leaves the length as it is.
-const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
-
-/// A segment in this process's address space, until it is dropped.
+/// Memory in this process's address space, until it is dropped: a segment, or private memory.
 pub struct Mapping {
     base: NonNull<u8>,
     length: usize,
@@ -292,6 +267,14 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
+    /// Maps private memory: zero bytes that cost when they are touched.
+    pub fn private(bytes: usize) -> Result<Mapping> {
+        let length = bytes.max(1);
+        let base = map_private(length.to_u64(), libc::PROT_READ | libc::PROT_WRITE)?;
+        let base = NonNull::new(base).ok_or(Error::NoMemory { bytes: length.to_u64() })?;
+        Ok(Mapping { base, length })
+    }
+
     /// Returns its address, which is aligned to a page.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
@@ -300,16 +283,6 @@ impl Mapping {
     /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.length
-    }
-
-    /// Touches whole pages, so that they are allocated (Linux 5.14).
-    fn populate(&self, first: u64, bytes: u64) -> Result<()> {
-        self.advise(libc::MADV_POPULATE_WRITE, first, bytes)
-    }
-
-    /// Frees the memory of whole pages.
-    fn remove(&self, first: u64, bytes: u64) -> Result<()> {
-        self.advise(libc::MADV_REMOVE, first, bytes)
     }
 
     fn advise(&self, advice: i32, first: u64, bytes: u64) -> Result<()> {
@@ -332,5 +305,5 @@ impl Drop for Mapping {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

@@ -10,9 +10,9 @@ use super::quiet_ranks::Quiet;
 use super::refusal::{Adoption, NotAdopted};
 use super::runs::{PageRuns, Stretch};
 use crate::error::Error;
-use crate::heap::{self, ForkHooks, HeapRange};
+use crate::heap::{ForkHooks, HeapRange};
 use crate::number::Number;
-use crate::sys::adopt::areas::Area;
+use crate::sys::adopt::areas::{self, Area};
 use crate::sys::adopt::page_moves::{Halted, PageMove, Room};
 use crate::sys::adopt::{discards, unshared};
 use crate::sys::fork::SegmentPart;
@@ -107,7 +107,8 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     fork_parts: Vec::new(),
 });
 
-static FORK_HOOKS: ForkHooks =
+/// Makes children of fork(2) copy adopted pages. To be set before a page moves.
+pub static FORK_HOOKS: ForkHooks =
     ForkHooks { before: lock_for_fork, parts: show_parts, in_parent: unlock, in_child: start_anew };
 
 /// Returns the state of this process. Waits for moves of other threads.
@@ -122,20 +123,7 @@ pub fn lock() -> MutexGuard<'static, Books> {
     books
 }
 
-/// Returns nanoseconds since some fixed time.
-pub fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    1_000_000_000 * now.tv_sec.cast_unsigned() + now.tv_nsec.cast_unsigned()
-}
-
 impl Books {
-    /// Makes children of fork(2) copy adopted pages. To be called before a page moves.
-    pub fn watch_forks() {
-        heap::set_fork_hooks(&FORK_HOOKS);
-    }
-
     /// Opens the tools, if they are not open.
     pub fn has_tools(&mut self) -> Adoption<()> {
         if !unshared::is_answered() {
@@ -149,10 +137,10 @@ impl Books {
 
     /// Returns the parts of a stretch's lease that the program sees, wherever they are, by their
     /// offsets. The program may have moved or unmapped them.
-    fn shown(&mut self, stretch: &Stretch<HeapLease>) -> Adoption<Vec<Shown>> {
+    fn shown(&self, stretch: &Stretch<HeapLease>) -> Adoption<Vec<Shown>> {
         let Some((lease, origin)) = &stretch.lease else { return Ok(Vec::new()) };
-        let tools = self.tools.as_mut().ok_or(NotAdopted::Failed)?;
-        let all = tools.areas().over(0, i64::MAX as u64).map_err(|_| NotAdopted::Failed)?;
+        let tools = self.tools.as_ref().ok_or(NotAdopted::Failed)?;
+        let all = areas::over(&tools.maps, 0, i64::MAX as u64).map_err(|_| NotAdopted::Failed)?;
         let (begin, end) =
             (lease.offset(stretch.first, *origin), lease.offset(stretch.end, *origin));
         let part = |area: &Area| {
@@ -218,7 +206,8 @@ impl Books {
         let parts = self.shown(stretch)?;
         let Some((lease, _)) = stretch.lease.clone() else { return Ok(()) };
         // From here on the books have what stays, and where.
-        self.remove(stretch.first, stretch.end);
+        discards::forget(stretch.first, stretch.end); // ahead of the lease, which others may get
+        self.runs.remove(stretch.first, stretch.end);
         let overlap = |pair: &[Shown]| pair[0].offset + pair[0].bytes > pair[1].offset;
         let is_twice = parts.windows(2).any(overlap);
         let mut result = Ok(());
@@ -253,7 +242,7 @@ impl Books {
         }
         let wishes = quiet.permits(part.address, end).map_err(stays)?;
         let tools = self.tools.as_ref().ok_or(stays(NotAdopted::Failed))?;
-        let (pagemap, address, bytes) = (tools.pagemap(), part.address, part.bytes);
+        let (pagemap, address, bytes) = (&tools.pagemap, part.address, part.bytes);
         let room = lease.room(part.address, part.origin(lease));
         let moved = PageMove { pagemap, address, bytes, room, wishes };
         // SAFETY: the pages of the lease lie there, as /proc/self/maps shows, and may be read
@@ -281,12 +270,6 @@ impl Books {
             // The program sees it twice, or there is no memory for a record: the lease never ends.
             std::mem::forget(lease.clone());
         }
-    }
-
-    /// Removes pages, which are private now.
-    fn remove(&mut self, first: u64, end: u64) {
-        discards::forget(first, end); // ahead of the lease, which other pages may get then
-        self.runs.remove(first, end);
     }
 }
 

@@ -30,10 +30,11 @@ pub use refusal::NotAdopted;
 
 use super::{HeapPlace, heap};
 use crate::config::Adopt;
-use crate::sys::adopt::areas::Area;
+use crate::sys::adopt::areas::{self, Area};
 use crate::sys::adopt::helper_threads::OtherThreads;
 use crate::sys::adopt::page_moves::PageMove;
-use crate::sys::adopt::{discards, huge_pages, process_state};
+use crate::sys::adopt::{discards, process_state};
+use crate::sys::life::now_ns;
 use crate::sys::{page_bytes, process};
 use books::{Books, HeapLease};
 use refusal::Adoption;
@@ -101,7 +102,7 @@ pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
     let (first, end) = pages_of(address, bytes);
     let moves = books.runs.stretches(first, end).iter().any(|one| one.lease.is_none());
     let counts = moves && consent != Adopt::Always;
-    if counts && !books.allowance.permits((address, bytes), books::now()) {
+    if counts && !books.allowance.permits((address, bytes), now_ns()) {
         return Err(NotAdopted::Allowance);
     }
     Ok(())
@@ -121,7 +122,7 @@ pub fn take(address: u64, bytes: u64, quiet: &Quiet) -> Adoption<Adopted> {
     let mut books = books::lock();
     let wish = Wish { address, end };
     books.has_tools()?;
-    let areas = wish.areas(&mut books)?;
+    let areas = wish.areas(&books)?;
     let stretch = wish.stretch(&books, quiet, &areas)?;
     let (lease, origin) = match &stretch.lease {
         Some(found) => {
@@ -171,10 +172,10 @@ struct Wish {
 
 impl Wish {
     /// Returns the areas of memory that overlap its pages.
-    fn areas(&self, books: &mut Books) -> Adoption<Vec<Area>> {
+    fn areas(&self, books: &Books) -> Adoption<Vec<Area>> {
         let (first, end) = pages_of(self.address, self.end - self.address);
-        let tools = books.tools.as_mut().ok_or(NotAdopted::Failed)?;
-        tools.areas().over(first, end - first).map_err(|_| NotAdopted::Failed)
+        let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
+        areas::over(&tools.maps, first, end - first).map_err(|_| NotAdopted::Failed)
     }
 
     /// Returns the pages to adopt or to share: the longest stretch of one kind, without edges that
@@ -236,9 +237,9 @@ fn move_in(
     let areas = policy::of_areas(areas, first, end)?;
     let wishes = quiet.permits(first, end)?;
     let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
-    let pagemap = tools.pagemap();
-    let huge = bytes >= HUGE && huge_pages::any(pagemap, first, bytes);
-    Books::watch_forks();
+    let pagemap = &tools.pagemap;
+    let huge = bytes >= HUGE && quiet.has_huge_page(first, end);
+    heap::set_fork_hooks(&books::FORK_HOOKS);
     let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
     let lease = Arc::new(HeapLease { range, huge });
     let room = lease.room(first, first);

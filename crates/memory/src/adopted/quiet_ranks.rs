@@ -38,7 +38,15 @@ impl Quiet {
     /// Whether the pages from `first` to `end` may move, by what this process has open and mapped
     /// and by what the program has said of them. Returns what a new mapping there is told.
     pub fn permits(&self, first: u64, end: u64) -> Adoption<Wishes> {
-        let process = self.process.get_or_init(policy::of_process_now).as_ref();
-        policy::of_flags(process.map_err(|why| *why)?, first, end)
+        policy::of_flags(self.process()?, first, end)
+    }
+
+    /// Whether a mapping with pages from `first` to `end` has a huge page.
+    pub fn has_huge_page(&self, first: u64, end: u64) -> bool {
+        self.process().is_ok_and(|smaps| smaps.has_huge_page(first, end))
+    }
+
+    fn process(&self) -> Adoption<&Smaps> {
+        self.process.get_or_init(policy::of_process_now).as_ref().map_err(|why| *why)
     }
 }

@@ -13,18 +13,18 @@
 use super::{Books, HEAP, HeapRange};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
-use crate::sys::fork::{self, Pipe, SegmentPart};
+use crate::sys::fork::{self, SegmentPart};
 use crate::sys::memory_limits;
-use crate::sys::page_bytes;
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
+use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::sync::{Once, OnceLock};
 
 /// State that is kept from before a fork to after it. Invariant: only the thread that holds the
 /// lock of the heap touches it.
 struct Fork {
-    /// `Some`: there is memory to copy
-    pipe: Option<Pipe>,
+    /// by which the parent waits until its child has copied memory; `None`: there is none to copy
+    pipe: Option<(PipeReader, PipeWriter)>,
     /// whether the node has memory for copies
     copied: bool,
 }
@@ -98,13 +98,12 @@ pub fn is_inherited(address: u64) -> bool {
 fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(SegmentPart)) {
     let mut last: Option<SegmentPart> = None;
     for lease in leases {
-        let first = lease.offset / page_bytes() * page_bytes();
-        let end = (lease.offset + lease.bytes.max(1)).next_multiple_of(page_bytes());
+        let (first, bytes) = lease.pages();
         let base = lease.chunk.mapping.base().wrapping_add(first.to_usize());
-        let part = SegmentPart { name: lease.chunk.name, offset: first, base, bytes: end - first };
+        let part = SegmentPart { name: lease.chunk.name, offset: first, base, bytes };
         match &mut last {
             Some(last) if last.name == part.name && first <= last.offset + last.bytes => {
-                last.bytes = last.bytes.max(end - last.offset);
+                last.bytes = last.bytes.max(first + bytes - last.offset);
             }
             _ => {
                 if let Some(last) = last.replace(part) {
@@ -134,7 +133,7 @@ unsafe extern "C" fn before() {
     all_parts(&books, &mut |part| (bytes, count) = (bytes + part.data_bytes(), count + 1));
     if count > 0 {
         fork.copied = memory_limits::is_available(bytes);
-        fork.pipe = Pipe::new();
+        fork.pipe = std::io::pipe().ok();
     }
     std::mem::forget(books); // until after the fork
 }
@@ -143,8 +142,11 @@ unsafe extern "C" fn before() {
 /// the heap.
 unsafe extern "C" fn in_parent() {
     let pipe = FORK.lock().pipe.take();
-    if let Some(pipe) = pipe {
-        pipe.wait();
+    if let Some((mut read, write)) = pipe {
+        drop(write);
+        // The child writes a byte, because a child of another thread may hold the other end for
+        // longer. An end without a byte: the child has ended, or there is none.
+        let _ = read.read_exact(&mut [0]);
     }
     // SAFETY: `before` has locked it in this thread.
     unsafe { HEAP.books.force_unlock() };
@@ -163,8 +165,9 @@ unsafe extern "C" fn in_child() {
         // SAFETY: where the chunk is mapped; there is no other thread.
         unsafe { part.make_private(copied) };
     });
-    if let Some(pipe) = pipe {
-        pipe.done();
+    if let Some((_read, mut write)) = pipe {
+        // The parent's other end is open still, so nothing is raised (SIGPIPE).
+        let _ = write.write_all(&[0]);
     }
     // Threads of the parent that wait for the lock of the heap, or were about to, do not exist
     // here. Waking them could wait for one of their locks. So the lock is initialised again instead

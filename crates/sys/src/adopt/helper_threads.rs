@@ -17,6 +17,8 @@
 //! blocked but those of its own faults, and each check tests that it still blocks them.
 
 use crate::dl;
+use crate::proc_text;
+use crate::signals::{Blocked, FAULTS};
 use crate::sync::{AtomicU64, Ordering};
 use core::ffi::{c_int, c_void};
 use std::fs;
@@ -98,7 +100,7 @@ pub unsafe fn create(
 unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     // SAFETY: the box that `create` made, once.
     let Begin { start, argument } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
-    block_signals();
+    core::mem::forget(Blocked::all_but(&FAULTS));
     let own = record_own();
     // SAFETY: the start routine of the thread, with its argument.
     let result = unsafe { start(argument) };
@@ -107,26 +109,12 @@ unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     result
 }
 
-/// The signals of faults, which no thread blocks.
-const FAULTS: [c_int; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
-
-fn block_signals() {
-    let mut all = core::mem::MaybeUninit::uninit();
-    // SAFETY: a set of this function, which `sigfillset` writes.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        FAULTS.iter().for_each(|fault| assert_eq!(libc::sigdelset(all.as_mut_ptr(), *fault), 0));
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), core::ptr::null_mut());
-    }
-}
-
 /// Records that the calling thread is a helper, and returns its entry. Without room for it, the
 /// thread counts as any other.
 fn record_own() -> Option<&'static AtomicU64> {
     // SAFETY: a plain question.
     let own = unsafe { libc::syscall(libc::SYS_gettid) };
-    let entry = fs::read_to_string(format!("/proc/self/task/{own}/stat"));
+    let entry = fs::read(format!("/proc/self/task/{own}/stat"));
     let entry = entry.ok().and_then(|stat| entry_of(own, &stat))?;
     // Relaxed: an entry is a number by itself; a thread that reads none counts this one as any
     // other.
@@ -136,21 +124,16 @@ fn record_own() -> Option<&'static AtomicU64> {
     KNOWN.iter().find(take)
 }
 
-/// Returns the entry of a thread by its file `stat`: the start time is the 22nd word, and the
-/// second one, a name in brackets, may hold spaces.
-fn entry_of(thread: i64, stat: &str) -> Option<u64> {
-    let (_, behind) = stat.rsplit_once(')')?;
-    let time: u64 = behind.split_ascii_whitespace().nth(19)?.parse().ok()?;
+/// Returns the entry of a thread by its file `stat`: the start time is the 22nd word.
+fn entry_of(thread: i64, stat: &[u8]) -> Option<u64> {
+    let time: u64 = proc_text::stat_fields(stat)?.nth(19)?.parse().ok()?;
     Some(thread.cast_unsigned() << TIME_BITS | time & ((1 << TIME_BITS) - 1))
 }
 
 /// Whether a thread, by its file `status`, blocks all signals for which the process has a handler,
 /// but those of faults and those of the C library itself (32 and 33).
 fn blocks_handled(status: &str) -> bool {
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        u64::from_str_radix(line.trim(), 16).ok()
-    };
+    let mask = |name| u64::from_str_radix(proc_text::behind(status, name)?, 16).ok();
     let bit = |signal: c_int| 1_u64 << (signal - 1);
     let faults = FAULTS.iter().fold(bit(32) | bit(33), |all, fault| all | bit(*fault));
     mask("SigCgt:")
@@ -174,7 +157,7 @@ impl OtherThreads {
             if thread == own {
                 continue;
             }
-            let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+            let stat = fs::read(task.path().join("stat")).ok()?;
             let entry = entry_of(thread, &stat)?;
             // Relaxed: as in `record_own`.
             let is_known = KNOWN.iter().any(|known| known.load(Ordering::Relaxed) == entry);
@@ -199,9 +182,9 @@ mod tests {
 
     #[test]
     fn an_entry_is_thread_and_start_time() {
-        let stat = "77 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20\n";
+        let stat = b"77 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20\n";
         assert_eq!(entry_of(77, stat), Some(77 << TIME_BITS | 4242));
-        assert_eq!(entry_of(77, "77 (a) S 1"), None);
+        assert_eq!(entry_of(77, b"77 (a) S 1"), None);
     }
 
     #[test]
@@ -248,7 +231,7 @@ mod tests {
         assert_eq!(made, 0);
         let own = own.recv().unwrap();
         let path = format!("/proc/self/task/{own}");
-        let stat = fs::read_to_string(format!("{path}/stat")).unwrap();
+        let stat = fs::read(format!("{path}/stat")).unwrap();
         let entry = entry_of(own, &stat).unwrap();
         assert!(KNOWN.iter().any(|known| known.load(Ordering::Relaxed) == entry));
         assert!(blocks_handled(&fs::read_to_string(format!("{path}/status")).unwrap()));

@@ -7,8 +7,6 @@
 pub mod areas;
 pub mod discards;
 pub mod helper_threads;
-pub mod huge_pages;
-pub mod kept_file;
 pub mod memory_nodes;
 mod move_lock;
 pub mod open_files;

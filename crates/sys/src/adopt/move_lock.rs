@@ -15,10 +15,9 @@
 //! A child of fork(2) has no thread of its parent but one. So an id of another process is that of a
 //! holder that does not exist here, and the word counts as free.
 
+use crate::signals::{Blocked, FAULTS};
 use crate::sync::{AtomicU32, Ordering};
 use crate::{futex, process};
-use core::mem::MaybeUninit;
-use core::ptr;
 
 /// Threads may sleep for the lock.
 const WAITED: u32 = 1 << 31;
@@ -27,40 +26,15 @@ const LOOK_AGAIN: u64 = 100_000_000;
 
 static WORD: AtomicU32 = AtomicU32::new(0);
 
-/// All signals of this thread are blocked while it lives.
-struct Quiet(libc::sigset_t);
-
-impl Quiet {
-    fn begin() -> Quiet {
-        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: places for two sets; both are written.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
-                libc::sigdelset(all.as_mut_ptr(), signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
-            Quiet(before.assume_init())
-        }
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        // SAFETY: the set of before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
-    }
-}
-
 /// This thread holds the lock, and no signal handler runs in it, until this is dropped.
 pub struct StepLock {
-    _quiet: Quiet,
+    _blocked: Blocked,
 }
 
 impl StepLock {
     /// Waits for the lock. Not to be called by a thread that holds it.
     pub fn take() -> StepLock {
-        let quiet = Quiet::begin();
+        let blocked = Blocked::all_but(&FAULTS);
         let own = process::id().cast_unsigned();
         // Once it has slept, other threads may sleep as well, and it cannot know of them.
         let mut wanted = own;
@@ -72,7 +46,7 @@ impl StepLock {
             let changed =
                 WORD.compare_exchange(seen, next, Ordering::Acquire, Ordering::Relaxed).is_ok();
             if changed && is_free {
-                return StepLock { _quiet: quiet };
+                return StepLock { _blocked: blocked };
             }
             if changed {
                 futex::wait(&WORD, next, LOOK_AGAIN);

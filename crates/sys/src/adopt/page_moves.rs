@@ -17,16 +17,17 @@
 //!
 //! [`unshared`]: super::unshared
 
-use super::kept_file::KeptFile;
 use super::memory_nodes::{self, NodePolicy, PageNodes};
 use super::move_lock::StepLock;
 use super::smaps::Wishes;
 use super::unshared::{self, Addresses, BLOCK};
+use crate::data_runs::DataRuns;
 use crate::error::{Error, Result};
+use crate::kept_file::KeptFile;
 use crate::number::Number;
 use crate::{last_error, page_bytes};
 use core::ptr;
-use data_runs::DataRuns;
+use std::os::fd::AsRawFd;
 
 /// Pages of a step in: one less than a block has, see [`Addresses::take`].
 const STEP_PAGES: usize = 511;
@@ -186,7 +187,7 @@ impl<'a> PageMove<'a> {
         if there.count() > 0 {
             aside.take(self.address, self.bytes)?;
             let copied = unshared::check(aside.block())
-                .and_then(|()| self.copy_in(descriptor, aside.block(), &there, &nodes));
+                .and_then(|()| self.copy(false, descriptor, aside.block(), &there, &nodes));
             if let Err(error) = copied.and_then(|()| self.lay(descriptor)) {
                 aside.bring_back(self.address, self.bytes);
                 self.room.punch(self.bytes);
@@ -201,21 +202,28 @@ impl<'a> PageMove<'a> {
         Ok(())
     }
 
-    /// Copies the pages of a step that have memory into the segment. They lie at `from` now.
-    fn copy_in(
+    /// Copies the pages of a step that have memory from an address into the segment, or back into
+    /// new memory there. A copy by the kernel: it takes the pages of the segment without clearing
+    /// them first, and no tool checks the bytes for objects of the program.
+    fn copy(
         &self,
+        is_back: bool,
         descriptor: i32,
-        from: u64,
+        address: u64,
         there: &PageSet,
         nodes: &PageNodes,
     ) -> Result<()> {
+        let (number, name) =
+            if is_back { (libc::SYS_pread64, "pread") } else { (libc::SYS_pwrite64, "pwrite") };
         let copy = |first: u64, count: u64| {
-            let (from, to) = (from + first * page_bytes(), self.room.offset + first * page_bytes());
-            // A copy by the kernel: it takes the pages of the segment without clearing them first,
-            // and no tool checks the bytes for objects of the program.
-            // SAFETY: reads memory of the range.
-            all_bytes(count * page_bytes(), "pwrite", |done, bytes| unsafe {
-                libc::syscall(libc::SYS_pwrite64, descriptor, from + done, bytes, to + done)
+            let (at, bytes) = (address + first * page_bytes(), count * page_bytes());
+            let offset = self.room.offset + first * page_bytes();
+            if is_back {
+                populate(at, bytes);
+            }
+            // SAFETY: memory that the caller of the move has vouched for.
+            all_bytes(bytes, name, |done, bytes| unsafe {
+                libc::syscall(number, descriptor, at + done, bytes, offset + done)
             })
         };
         there.runs().try_for_each(|(first, count)| nodes.each(first, count, copy))
@@ -330,7 +338,7 @@ impl<'a> PageMove<'a> {
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         let filled = self.map_there(private, -1, 0).and_then(|()| {
             policy.inspect(|policy| policy.bind(self.address, self.bytes));
-            self.copy_back(descriptor, &there, &nodes)
+            self.copy(true, descriptor, self.address, &there, &nodes)
         });
         if filled.is_err() {
             self.lay(descriptor)?; // the segment has all bytes
@@ -344,25 +352,11 @@ impl<'a> PageMove<'a> {
         }
         Ok(())
     }
-
-    /// Fills new memory at the addresses from the segment.
-    fn copy_back(&self, descriptor: i32, there: &PageSet, nodes: &PageNodes) -> Result<()> {
-        let copy = |first: u64, count: u64| {
-            let (to, from) =
-                (self.address + first * page_bytes(), self.room.offset + first * page_bytes());
-            populate(to, count * page_bytes());
-            // SAFETY: writes to new memory.
-            all_bytes(count * page_bytes(), "pread", |done, bytes| unsafe {
-                libc::syscall(libc::SYS_pread64, descriptor, to + done, bytes, from + done)
-            })
-        };
-        there.runs().try_for_each(|(first, count)| nodes.each(first, count, copy))
-    }
 }
 
 /// Reads an entry of /proc/self/pagemap for each page from an address on.
 fn read_entries(pagemap: &KeptFile, address: u64, entries: &mut [u64]) -> Result<()> {
-    let (pagemap, at) = (pagemap.descriptor(), address / page_bytes() * 8);
+    let (pagemap, at) = (pagemap.as_raw_fd(), address / page_bytes() * 8);
     all_bytes(8 * entries.len().to_u64(), "read /proc/self/pagemap", |done, bytes| {
         let place = entries.as_mut_ptr().cast::<u8>().wrapping_add(done.to_usize());
         // SAFETY: room for an entry of each page.
@@ -378,7 +372,6 @@ fn populate(address: u64, bytes: u64) {
     unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_POPULATE_WRITE) };
 }
 
-mod data_runs;
 mod segment_pages;
 pub use segment_pages::Room;
 

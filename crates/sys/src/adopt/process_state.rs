@@ -1,8 +1,8 @@
 //! Properties of a process that forbid moves of its pages: limits of its memory, processes that may
 //! access it, and pages that the moving thread itself uses.
 
-use crate::dl;
 use crate::number::Number;
+use crate::{dl, proc_text};
 use std::fs;
 use std::sync::OnceLock;
 
@@ -27,8 +27,7 @@ pub fn is_reached() -> bool {
     let no_child = unsafe { libc::waitid(libc::P_ALL, 0, &mut info, how) } != 0
         && std::io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
-    !no_child || tracer.is_none_or(|tracer| tracer.trim() != "0")
+    !no_child || proc_text::behind(&status, "TracerPid:") != Some("0")
 }
 
 /// Returns the most mappings that a process may have (vm.max_map_count). Read once.

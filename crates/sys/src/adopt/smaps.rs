@@ -1,6 +1,7 @@
 //! Advice that the program has given for its memory: the flags of each mapping in /proc/self/smaps,
 //! and other facts in that file.
 
+use crate::proc_text;
 use std::fs;
 
 /// Advice that the program has given for a range of memory, which is repeated for a new mapping.
@@ -27,10 +28,21 @@ const PLAIN: [&str; 9] = ["rd", "wr", "sh", "mr", "mw", "me", "ms", "ac", "sd"];
 /// Mapped devices that hold no page of the program.
 const HARMLESS: [&str; 2] = ["/dev/zero", "/dev/shm/"];
 
+/// Huge pages of a mapping, in KiB.
+const HUGE: [&str; 2] = ["AnonHugePages:", "ShmemPmdMapped:"];
+
+/// A mapping of the process.
+struct Mapped {
+    first: u64,
+    end: u64,
+    said: Said,
+    has_huge_page: bool,
+}
+
 /// The mappings of the process at one moment.
 pub struct Smaps {
-    /// begin, end and flags, by address
-    mappings: Vec<(u64, u64, Said)>,
+    /// by address
+    mappings: Vec<Mapped>,
     /// whether a device is mapped
     pub has_device: bool,
     /// whether valgrind runs the process
@@ -45,16 +57,19 @@ impl Smaps {
 
     fn parse(text: &str) -> Option<Smaps> {
         let (mut mappings, mut range, mut is_marked) = (Vec::new(), (0, 0), false);
+        let mut has_huge_page = false;
         let (mut has_device, mut is_valgrind) = (false, false);
         for line in text.lines() {
             if let Some(flags) = line.strip_prefix("VmFlags:") {
                 let said = if is_marked { Said::Else } else { said(flags) };
-                mappings.push((range.0, range.1, said));
+                mappings.push(Mapped { first: range.0, end: range.1, said, has_huge_page });
             } else if let Some(key) = line.strip_prefix("ProtectionKey:") {
                 is_marked |= key.trim() != "0";
-            } else if let Some(found) = header(line) {
+            } else if let Some(size) = HUGE.iter().find_map(|kind| line.strip_prefix(kind)) {
+                has_huge_page |= !size.trim().starts_with("0 ");
+            } else if let Some(found) = proc_text::range(line) {
                 let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
-                (range, is_marked) = (found, name.starts_with("[anon:"));
+                (range, is_marked, has_huge_page) = (found, name.starts_with("[anon:"), false);
                 let harmless = HARMLESS.iter().any(|start| name.starts_with(start));
                 has_device |= name.starts_with("/dev/") && !harmless;
                 is_valgrind |= name.contains("/vgpreload_");
@@ -64,10 +79,19 @@ impl Smaps {
         (!mappings.is_empty()).then_some(Smaps { mappings, has_device, is_valgrind })
     }
 
+    /// Returns the mappings that overlap a range of addresses.
+    fn over(&self, first: u64, end: u64) -> impl Iterator<Item = &Mapped> {
+        self.mappings.iter().filter(move |mapped| mapped.first < end && mapped.end > first)
+    }
+
+    /// Whether a mapping that overlaps a range of addresses has a huge page.
+    pub fn has_huge_page(&self, first: u64, end: u64) -> bool {
+        self.over(first, end).any(|mapped| mapped.has_huge_page)
+    }
+
     /// Returns the advice that the program has given for a range of addresses.
     pub fn said_of(&self, first: u64, end: u64) -> Said {
-        let over = self.mappings.iter().filter(|(start, stop, _)| *start < end && *stop > first);
-        let mut said = over.map(|(_, _, said)| *said);
+        let mut said = self.over(first, end).map(|mapped| mapped.said);
         let Some(one) = said.next() else { return Said::Else };
         if said.all(|other| other == one) { one } else { Said::Else }
     }
@@ -84,13 +108,6 @@ fn said(flags: &str) -> Said {
         }
     }
     Said::Plain(wishes)
-}
-
-/// Returns the range of a line that begins a mapping.
-fn header(line: &str) -> Option<(u64, u64)> {
-    let (first, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    Some((number(first)?, number(end)?))
 }
 
 #[cfg(test)]
@@ -124,6 +141,21 @@ mod tests {
             assert_eq!(Smaps::parse(&text).unwrap().said_of(0x1000, 0x2000), expected);
         }
         assert!(!smaps.has_device && !smaps.is_valgrind);
+    }
+
+    #[test]
+    fn huge_pages_are_told_of_each_mapping() {
+        let text = "1000-5000 rw-p 00000000 00:00 0\nSize: 16 kB\nAnonHugePages:         0 kB\n\
+                    VmFlags: rd wr\n\
+                    5000-9000 rw-p 00000000 00:00 0\nSize: 16 kB\nAnonHugePages:      2048 kB\n\
+                    VmFlags: rd wr\n\
+                    9000-b000 rw-p 00000000 00:00 0\nSize: 16 kB\nAnonHugePages:         0 kB\n\
+                    VmFlags: rd wr\n";
+        let smaps = Smaps::parse(text).unwrap();
+        assert!(!smaps.has_huge_page(0x1000, 0x5000));
+        assert!(smaps.has_huge_page(0x1000, 0x5001));
+        assert!(smaps.has_huge_page(0x8000, 0x9000));
+        assert!(!smaps.has_huge_page(0x9000, 0xa000));
     }
 
     #[test]

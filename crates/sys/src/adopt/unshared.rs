@@ -11,7 +11,7 @@
 
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::{last_error, page_bytes};
+use crate::{last_error, map_private, page_bytes};
 use core::ptr;
 use std::sync::OnceLock;
 
@@ -80,7 +80,7 @@ pub struct Addresses {
 impl Addresses {
     /// Reserves them, as private memory with these rights. No memory is taken.
     pub fn of_block(rights: i32) -> Result<Addresses> {
-        Ok(Addresses { first: map(2 * BLOCK, rights)? })
+        Ok(Addresses { first: map_private(2 * BLOCK, rights)?.addr().to_u64() })
     }
 
     /// Returns the first address of the block.
@@ -106,7 +106,7 @@ impl Addresses {
         debug_assert!(bytes <= BLOCK - page_bytes());
         // By way of a mapping as long as they are: the first call keeps the old addresses mapped,
         // the second one makes the new mapping as long as a block.
-        let way = map(bytes, libc::PROT_NONE)?;
+        let way = map_private(bytes, libc::PROT_NONE)?.addr().to_u64();
         let keep = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
         if let Err(error) = remap(from, bytes, bytes, keep, way) {
             unmap(way, bytes);
@@ -133,14 +133,6 @@ impl Drop for Addresses {
     fn drop(&mut self) {
         unmap(self.first, 2 * BLOCK);
     }
-}
-
-fn map(bytes: u64, rights: i32) -> Result<u64> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let nowhere = ptr::null_mut::<u8>();
-    // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
-    let at = unsafe { libc::syscall(libc::SYS_mmap, nowhere, bytes, rights, flags, -1, 0_u64) };
-    if at == -1 { Err(last_error("mmap")) } else { Ok(at.cast_unsigned()) }
 }
 
 fn unmap(address: u64, bytes: u64) {
@@ -204,7 +196,7 @@ mod tests {
         }
         for pages in [1, 3, 511] {
             let bytes = pages * page_bytes();
-            let memory = map(bytes, RW).unwrap();
+            let memory = map_private(bytes, RW).unwrap().expose_provenance() as u64;
             (0..pages).for_each(|page| store(memory + page * page_bytes(), page + 7));
             let own = Addresses::of_block(RW).unwrap();
             let pipe = Pipe::holding(memory + (pages - 1) * page_bytes());

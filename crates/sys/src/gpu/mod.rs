@@ -9,9 +9,7 @@ mod hip;
 mod level_zero;
 
 use super::dl::{self, Library};
-use super::last_error;
 use crate::error::{Error, Result};
-use core::ptr;
 pub use gpu_calls::{CopyDirection, MemoryKind};
 use gpu_calls::{Runtime, SUCCESS};
 
@@ -111,42 +109,6 @@ impl Runtimes {
     }
 }
 
-/// Memory of the host for a copy. Pages cost when they are touched.
-pub struct HostPages {
-    base: *mut libc::c_void,
-    bytes: usize,
-}
-
-impl HostPages {
-    /// Takes `bytes` bytes.
-    pub fn new(bytes: usize) -> Result<HostPages> {
-        let bytes = bytes.max(1);
-        let (rights, kind) = (
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-        );
-        // SAFETY: new memory at any address.
-        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, kind, -1, 0) };
-        if base == libc::MAP_FAILED {
-            Err(last_error("mmap"))
-        } else {
-            Ok(HostPages { base, bytes })
-        }
-    }
-
-    /// Returns the address of its first byte, a multiple of the size of a page.
-    pub fn base(&self) -> *mut u8 {
-        self.base.cast()
-    }
-}
-
-impl Drop for HostPages {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and not used any more.
-        unsafe { libc::munmap(self.base, self.bytes) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,15 +123,5 @@ mod tests {
             assert!(row_of(name).is_none(), "{name}");
         }
         assert!(loaded().is_empty());
-    }
-
-    #[test]
-    fn pages_for_a_copy_may_be_more_than_memory() {
-        let pages = HostPages::new(1 << 40).unwrap();
-        // SAFETY: their first and their last byte.
-        unsafe {
-            pages.base().write(1);
-            pages.base().add((1 << 40) - 1).write(2);
-        }
     }
 }

@@ -31,7 +31,6 @@ mod tests;
 
 use super::handshake::{Initiator, InitiatorStep};
 use super::process::without_signals;
-use super::random;
 use super::secret::Secret;
 use crate::error::{Error, Result};
 use packets::PacketSocket;
@@ -77,12 +76,7 @@ pub enum Asked {
 /// Returns the key of this process; zeros if the system gives no random bytes.
 pub fn own_key() -> KeyWords {
     static KEY: OnceLock<KeyWords> = OnceLock::new();
-    *KEY.get_or_init(|| {
-        let bytes = random::bytes::<16>().unwrap_or_default();
-        let half =
-            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        [half(0), half(8)]
-    })
+    *KEY.get_or_init(|| Secret::fresh().map(Secret::words).unwrap_or_default())
 }
 
 /// Returns the number in the address of this process; 0 if it has no key.

@@ -4,6 +4,7 @@
 //! caller names, at the latest.
 
 use super::question::FileMark;
+use crate::kept_file::KeptDescriptor;
 use crate::number::Number;
 use crate::own_sockets;
 use core::mem::MaybeUninit;
@@ -27,19 +28,11 @@ struct Control([MaybeUninit<u8>; CONTROL_BYTES]);
 
 /// A socket of packets: listening, or one end of a connection.
 pub struct PacketSocket {
-    socket: Socket,
-    inode: u64,
+    socket: KeptDescriptor<Socket>,
 }
 
 fn address(number: u64) -> Result<SockAddr> {
     SockAddr::unix(format!("\0fompi-{number:016x}"))
-}
-
-fn inode(fd: RawFd) -> Option<u64> {
-    // SAFETY: plain data, for which zero is a value.
-    let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: `status` is ours; any number may be asked for.
-    (unsafe { libc::fstat(fd, &mut status) } == 0).then_some(status.st_ino)
 }
 
 /// Whether a file is the one of the mark, and sealed as all files are that are passed.
@@ -65,20 +58,9 @@ pub fn duplicate(mark: &FileMark) -> Option<OwnedFd> {
     is_file(&file, mark).then(|| file.into())
 }
 
-/// Returns a descriptor of this process (pidfd), if the system has such.
-pub fn own_process() -> Option<OwnedFd> {
-    let pid = crate::process::id();
-    // SAFETY: a plain system call; it returns a descriptor or fails.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: `fd` was just made and has no other owner.
-    Some(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 impl PacketSocket {
-    fn new(socket: Socket) -> PacketSocket {
-        let inode = inode(socket.as_raw_fd()).unwrap_or(0);
-        PacketSocket { socket, inode }
+    fn new(socket: Socket) -> Result<PacketSocket> {
+        Ok(PacketSocket { socket: KeptDescriptor::new(socket)? })
     }
 
     fn open() -> Result<Socket> {
@@ -91,7 +73,7 @@ impl PacketSocket {
         socket.bind(&address(number)?)?;
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;
-        Ok(PacketSocket::new(socket))
+        PacketSocket::new(socket)
     }
 
     /// Connects to the process that listens at the address with this number.
@@ -101,7 +83,7 @@ impl PacketSocket {
         loop {
             match socket.connect(&address(number)?) {
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                Ok(()) => return Ok(PacketSocket::new(socket)),
+                Ok(()) => return PacketSocket::new(socket),
                 Err(error) => return Err(error),
             }
             if Instant::now() >= until {
@@ -114,7 +96,7 @@ impl PacketSocket {
     pub fn accept(&self) -> Result<PacketSocket> {
         let socket = own_sockets::open(|| self.socket.accept().map(|(socket, _)| socket))?;
         socket.set_nonblocking(true)?;
-        Ok(PacketSocket::new(socket))
+        PacketSocket::new(socket)
     }
 
     /// Its descriptor.
@@ -125,7 +107,7 @@ impl PacketSocket {
     /// Whether its descriptor is still this socket's: programs close descriptors that they do not
     /// know, and get the numbers again.
     pub fn is_open(&self) -> bool {
-        inode(self.fd()) == Some(self.inode)
+        self.socket.is_open()
     }
 
     /// Sends a packet. It fits into the buffer of the socket if the other process reads.

@@ -4,12 +4,13 @@
 //! open connections, their lifetime and the work between two sleeps have bounds, and a connection
 //! that has not named the key never takes the place of one that has.
 
-use super::packets::{PacketSocket, duplicate, own_process};
+use super::packets::{PacketSocket, duplicate};
 use super::question::{Question, address_of, system, to_bytes};
 use crate::error::Result;
 use crate::handshake::{BYTES, Responder, ResponderStep};
 use crate::is_shortage;
 use crate::number::Number;
+use crate::process;
 use crate::secret::Secret;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -88,7 +89,7 @@ impl Asking {
 fn descriptor_for(question: Question) -> Option<OwnedFd> {
     match question {
         Question::File(mark) => duplicate(&mark),
-        Question::Process => own_process(),
+        Question::Process => process::descriptor_of(process::id()),
     }
 }
 
@@ -155,12 +156,9 @@ impl PassingThread {
 
     /// Opens the listening socket again if the program has closed it.
     fn listen_again(&mut self) {
-        if self.listening.as_ref().is_some_and(PacketSocket::is_open) {
-            return;
+        if !self.listening.as_ref().is_some_and(PacketSocket::is_open) {
+            self.listening = PacketSocket::listen(address_of(self.key)).ok();
         }
-        // Its number is another file's by now, or no file's: it is not closed.
-        std::mem::forget(self.listening.take());
-        self.listening = PacketSocket::listen(address_of(self.key)).ok();
     }
 
     /// Takes one step of each connection that is ready, and closes those that are past their time.

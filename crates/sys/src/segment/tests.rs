@@ -151,3 +151,13 @@ fn a_descriptor_that_the_program_uses_again_stays_open_and_whole() {
     });
     assert!(child.said_yes());
 }
+
+#[test]
+fn private_memory_may_be_more_than_the_node_has() {
+    let memory = Mapping::private(1 << 40).unwrap();
+    // SAFETY: its first and its last byte.
+    unsafe {
+        memory.base().write(1);
+        memory.base().add((1 << 40) - 1).write(2);
+    }
+}

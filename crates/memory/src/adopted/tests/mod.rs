@@ -5,8 +5,11 @@ mod own_process;
 use super::*;
 use crate::maps;
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::adopt::areas::{AreaContent, MemoryAreas};
+use crate::sys::adopt::areas::AreaContent;
+use crate::sys::adopt::smaps::Smaps;
+use crate::sys::kept_file::KeptFile;
 use crate::sys::resident;
+use std::fs::File;
 
 /// Memory of a test, private or shared, until it is dropped.
 struct Memory {
@@ -50,7 +53,8 @@ impl Memory {
     }
 
     fn areas(&self) -> Vec<Area> {
-        MemoryAreas::open().unwrap().over(self.at(), self.bytes as u64).unwrap()
+        let maps = KeptFile::new(File::open("/proc/self/maps").unwrap()).unwrap();
+        areas::over(&maps, self.at(), self.bytes as u64).unwrap()
     }
 
     fn is_private(&self) -> bool {
@@ -249,8 +253,8 @@ fn huge_pages_are_huge_again() {
     // SAFETY: a hint for the test's own memory.
     unsafe { libc::madvise(memory.base.cast(), memory.bytes, libc::MADV_HUGEPAGE) };
     (0..memory.bytes as u64 / 8).for_each(|at| memory.word(at).store(at, Ordering::Relaxed));
-    let pagemap = crate::sys::adopt::kept_file::KeptFile::of_process("/proc/self/pagemap").unwrap();
-    let is_huge = || huge_pages::any(&pagemap, memory.at(), memory.bytes as u64);
+    let end = memory.at() + memory.bytes as u64;
+    let is_huge = || Smaps::read().unwrap().has_huge_page(memory.at(), end);
     if !is_huge() {
         return; // the system has none
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sync::AtomicBool;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 fn alone(name: &str, body: impl FnOnce()) {
     crate::sys::child::alone(&format!("adopted::tests::own_process::{name}"), body);
@@ -46,7 +47,8 @@ fn an_open_ring_keeps_pages_where_they_are() {
             // SAFETY: a struct io_uring_params, which has 120 bytes.
             let ring =
                 unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, [0_u64; 15].as_mut_ptr()) };
-            crate::sys::adopt::kept_file::KeptFile::of_descriptor(ring)
+            // SAFETY: it was just made and has no other owner.
+            (ring >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ring as i32) })
         };
         let Some(ring) = open() else { return };
         assert_eq!(take_all(memory.at(), page_bytes()).err(), Some(NotAdopted::Device));

@@ -1,9 +1,12 @@
 //! Tests of moves by themselves.
 
 use super::*;
+use crate::adopt::areas;
 use crate::adopt::smaps::{Said, Smaps};
 use crate::resident;
 use crate::segment::{Mapping, Segment};
+use std::fs::File;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// More than a step, and than a block of the segment.
 const PAGES: u64 = 1200;
@@ -44,7 +47,7 @@ impl Stage {
             address: at.expose_provenance() as u64,
             segment,
             mapping,
-            pagemap: KeptFile::of_process("/proc/self/pagemap").unwrap(),
+            pagemap: KeptFile::new(File::open("/proc/self/pagemap").unwrap()).unwrap(),
         };
         // SAFETY: the pages of this stage.
         (0..PAGES).for_each(|page| unsafe { stage.page(page).write(page + 1) });
@@ -78,7 +81,7 @@ impl Stage {
     }
 
     /// Lends a page to a pipe, until that is dropped.
-    fn lend(&self, page: u64) -> (KeptFile, KeptFile) {
+    fn lend(&self, page: u64) -> [OwnedFd; 2] {
         let mut ends = [0; 2];
         let part =
             libc::iovec { iov_base: self.page(page).cast(), iov_len: page_bytes().to_usize() };
@@ -87,9 +90,8 @@ impl Stage {
             assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
             assert_eq!(libc::vmsplice(ends[1], &part, 1, 0), part.iov_len.cast_signed());
         }
-        let kept = ends.map(|end| KeptFile::of_descriptor(end.into()).unwrap());
-        let [reader, writer] = kept;
-        (reader, writer)
+        // SAFETY: both were just made and have no other owner.
+        ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) })
     }
 }
 
@@ -205,7 +207,9 @@ fn pages_of_huge_pages_are_looked_at_one_by_one() {
         let stage = Stage::new();
         unshared::collapse(stage.address, PAGES * page_bytes());
         if !unshared::is_answered()
-            || !super::super::huge_pages::any(&stage.pagemap, stage.address, PAGES * page_bytes())
+            || !Smaps::read()
+                .unwrap()
+                .has_huge_page(stage.address, stage.address + PAGES * page_bytes())
         {
             return;
         }
@@ -225,8 +229,8 @@ fn new_memory_joins_the_mappings_around_it() {
     }
     let stage = Stage::new();
     let mappings = || {
-        let mut areas = super::super::areas::MemoryAreas::open().unwrap();
-        areas.over(stage.address, PAGES * page_bytes()).unwrap().len()
+        let maps = KeptFile::new(File::open("/proc/self/maps").unwrap()).unwrap();
+        areas::over(&maps, stage.address, PAGES * page_bytes()).unwrap().len()
     };
     for (first, end) in [(10, 20), (600, 900), (0, 1), (PAGES - 1, PAGES)] {
         let part = stage.whole().part(first * page_bytes(), (end - first) * page_bytes());

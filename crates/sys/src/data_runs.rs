@@ -1,6 +1,6 @@
-//! Allocated bytes of a segment, in the order in which a move back asks for them: from low offsets
-//! to high ones, step by step. The end of a run is searched for once, since the kernel visits all
-//! of its pages for that.
+//! Allocated bytes of a segment, in the order in which a move back or a child of fork(2) asks for
+//! them: from low offsets to high ones, step by step. The end of a run is searched for once, since
+//! the kernel visits all of its pages for that.
 
 use super::last_error;
 use crate::error::{Error, Result};
