@@ -1,6 +1,6 @@
 //! Tests of this transport by its own operations. The `cases` always run on a simulated device; on
-//! a machine with a real one they also run there, by `cargo test fabric -- --ignored`. Several
-//! [`Wire`]s of this process stand for several processes.
+//! a machine with a real one they run there, too: `cargo test -p fompi-fabric --lib -- --ignored`.
+//! Several [`Wire`]s of this process stand for several processes.
 
 mod accepted;
 mod cases;
