@@ -5,9 +5,9 @@
 
 #include "check.h"
 
-// How many ranks, one after the other, are on a node; 0 if all are on one. scripts/dev/ctests says
-// it where the nodes are those of scripts/dev/cluster; otherwise the setting of the library makes
-// them.
+// How many ranks, one after the other, are on a node; 0 if all are on one. What starts the
+// program says it where the nodes are those of scripts/dev/cluster; otherwise the setting of the
+// library makes them.
 UNUSED static int ranks_per_node(void)
 {
     const char *count = getenv("CHECK_RANKS_PER_NODE");

@@ -37,6 +37,12 @@ LIVES_ON = {"openmpi": ["--mca", "orte_abort_on_non_zero_status", "0", "--enable
 def pytest_addoption(parser):
     parser.addoption("--mpi", action="append", default=[], metavar="NAME|PREFIX")
     parser.addoption("--everything", action="store_true")
+    # Of program_tests.py, which says what they are.
+    for option in ("--largest", "--in-vm", "--build-only"):
+        parser.addoption(option, action="store_true")
+    for option, default in (("--ranks", ""), ("--programs", ""), ("--ranks-per-node", "0"),
+                            ("--network", "tcp")):
+        parser.addoption(option, default=default)
 
 
 installed = functools.cache(lambda specs: programs.installed(list(specs)))
@@ -117,7 +123,7 @@ def built(mpi, source, *arguments, name=None):
 
 
 def built_test(mpi, name):
-    """A program that scripts/dev/ctests runs, built as it builds it: its path."""
+    """A program of test_ctests.py, built as it builds it: its path."""
     program, _, complaint = programs.build(programs.Test(programs.sources()[name]), mpi)
     if complaint:
         pytest.fail(complaint, pytrace=False)

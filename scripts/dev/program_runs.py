@@ -5,7 +5,8 @@ import functools
 import re
 import sys
 
-from programs import AFTERMATH, NOISE, ROOT, RUN_SECONDS_MAX, build, has_binding, python, run_seen
+from programs import (AFTERMATH, NOISE, PROGRAM, ROOT, RUN_SECONDS_MAX, build, has_binding, python,
+                      run_seen)
 
 # With several devices the nodes have them in turns.
 IN_TURNS = ["sh", "-c", """
@@ -21,7 +22,7 @@ class Defect:
     def __init__(self, row):
         fields = row.split(None, 6)
         if len(fields) < 7:
-            sys.exit(f"ctests: host-defects: seven columns wanted: {row}")
+            sys.exit(f"{PROGRAM}: host-defects: seven columns wanted: {row}")
         self.test, self.mpi, self.version, ranks, self.where, _, self.reason = fields
         self.sometimes = ranks.endswith("~")
         self.ranks = ranks.rstrip("~").split(",")
@@ -53,8 +54,8 @@ class ProgramRun:
     """A program at one number of ranks, and of them on a node, on one MPI. `network`: how nodes
     reach each other: tcp, verbs, cluster (TCP between simulated machines), or none."""
 
-    def __init__(self, test, mpi, ranks, per_node=0, network="", defect=None, built=None, tries=1):
-        self.test, self.mpi, self.built = test, mpi, built
+    def __init__(self, test, mpi, ranks, per_node=0, network="", defect=None, tries=1):
+        self.test, self.mpi = test, mpi
         self.ranks, self.per_node, self.defect = ranks, per_node, defect
         self.network, self.tries = network, tries
 
@@ -72,16 +73,9 @@ class ProgramRun:
         lines = [line for line in lines if not AFTERMATH.search(line)] or lines
         return "".join(f"    {line[:160]}\n" for line in lines[:6])
 
-    def passes(self, library):
-        """Runs it; prints what is wrong."""
-        complaint = self.complaint(library)
-        if complaint:
-            print(f"FAIL {self.label}\n{complaint}", end="", flush=True)
-        return not complaint
-
     def complaint(self, library, more=(), inside=()):
         """Runs it, with more settings, inside of a command; returns what is wrong, or nothing."""
-        program, in_front, complaint = self.built or build(self.test, self.mpi)
+        program, in_front, complaint = build(self.test, self.mpi)
         if complaint:
             return self.short(complaint)
         values = dict(self.mpi.environment(), **dict(more))
