@@ -12,16 +12,17 @@ stays in MPI_Finalize now and then.
 import contextlib
 import os
 import subprocess
-import time
 import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
 
+import control_groups
 from conftest import TOP
+from control_groups import Refused
 from node_runs import program
 from program_runs import ProgramRun
-from programs import BUILD
+from programs import BUILD, OFF_THE_DEVICE
 
 IN_VM = bool(os.environ.get("ENVIRONMENTS_IN_VM"))
 # None of these asks for more than both MPIs give: some environments leave the windows to them.
@@ -33,56 +34,27 @@ PROGRAMS = (
 # An emulated machine needs many seconds for each of them, and two at once take no less. UCX leaves
 # the RDMA device alone that it has: its buffers for it would fill the control group.
 VM_PROGRAMS = ("created_memory_kinds", "alloc_mem", "win_allocate_sizes")
-VM_SETTINGS = {"CHECK_TIMES": "4", "UCX_TLS": "shm,self,tcp", "OMPI_MCA_pml": "ob1",
-               "OMPI_MCA_mtl": "^ofi", "OMPI_MCA_btl": "^openib,ofi,uct"}
+VM_SETTINGS = OFF_THE_DEVICE | {"CHECK_TIMES": "4"}
 VM_SECONDS = 900  # boot included; minutes on a quiet machine
 MIB = 300
 PIDS = 400
-GROUPS = Path("/sys/fs/cgroup")
+CONTROLLERS = control_groups.ROOT / "cgroup.controllers"
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 AS_USER = ["env", "HOME=/tmp", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
            "--inh-caps=-all"]
 
 
-class Refused(Exception):
-    """Why an environment cannot be made here."""
-
-
 # --- what is put in front of a command to run it in each ------------------------------------------
 
 
-@contextlib.contextmanager
-def group(folder, limit):
-    """A control group with so much memory."""
-    try:
-        folder.mkdir()
-        (folder / limit).write_text(f"{MIB}M")
-    except OSError as error:
-        raise Refused(str(error))
-    yield ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$0" "$@"']
-    for _ in range(50):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-            break
-        time.sleep(0.1)
-
-
 def cgroup_v1():
-    lines = [line.split(":") for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    (own,) = [path for _, controller, path in lines if controller == "memory"]
-    # Below that of this process.
-    return group(Path(f"{GROUPS}/memory{own}/fompi-test.{os.getpid()}"), "memory.limit_in_bytes")
+    return control_groups.limited(MIB, 1)
 
 
 def cgroup_v2():
-    controllers = GROUPS / "cgroup.controllers"
-    if not controllers.exists() and IN_VM:
-        subprocess.run(["mount", "-t", "cgroup2", "none", GROUPS])
-    try:
-        (GROUPS / "cgroup.subtree_control").write_text("+memory")
-    except OSError as error:
-        raise Refused(str(error))
-    return group(GROUPS / f"fompi-test.{os.getpid()}", "memory.max")
+    if IN_VM and not CONTROLLERS.exists():
+        subprocess.run(["mount", "-t", "cgroup2", "none", control_groups.ROOT])
+    return control_groups.limited(MIB, 2)
 
 
 def command(*words):
@@ -171,10 +143,9 @@ ENVIRONMENTS = {
 
 def is_missing(name):
     """Whether this machine does not let a test make an environment."""
-    controllers = GROUPS / "cgroup.controllers"
     return not IN_VM and {
-        "cgroup-v1": not (GROUPS / "memory").is_dir(),
-        "cgroup-v2": not controllers.exists() or "memory" not in controllers.read_text(),
+        "cgroup-v1": not control_groups.OLD.is_dir(),
+        "cgroup-v2": not CONTROLLERS.exists() or "memory" not in CONTROLLERS.read_text(),
         "strict-memory": True,
         "yama": not YAMA.exists() or YAMA.read_text().strip() != "1",
     }.get(name, False)

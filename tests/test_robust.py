@@ -5,11 +5,10 @@ usage: /usr/bin/python3 -m pytest tests/test_robust.py
 """
 
 import contextlib
-import os
-import time
-from pathlib import Path
 
 import pytest
+
+import control_groups
 
 QUIET = {"FOMPI_NET": "off", "FOMPI_FALLBACK": "quiet", "OMPI_MCA_osc": "pt2pt"}
 
@@ -88,56 +87,22 @@ def test_costs_of_memory(build, run, run_plain):
             print(f"{what} takes {ours[what]:.2f} us, without libfompi {plain[what]:.2f}")
 
 
-class Group:
-    """A control group with so much memory, of version 1 or 2, and the one in it for processes."""
-
-    def __init__(self, name, mib):
-        root = Path("/sys/fs/cgroup")
-        is_old = (root / "memory").is_dir()
-        self.folder = root / "memory" / name if is_old else root / name
-        self.inner = self.folder / "inner" if is_old else self.folder
-        self.folder.mkdir()
-        if not is_old and not (self.folder / "memory.max").exists():
-            (root / "cgroup.subtree_control").write_text("+memory")
-        (self.folder / ("memory.limit_in_bytes" if is_old else "memory.max")).write_text(f"{mib}M")
-        swap = self.folder / "memory.swap.max"
-        if swap.exists(): # which would keep what is too much
-            swap.write_text("0")
-        self.inner.mkdir(exist_ok=True)
-
-    def remove(self):
-        """Its processes may need some time to end."""
-        for _ in range(50):
-            if all(map(removed, {self.inner: None, self.folder: None})):
-                break
-            time.sleep(0.1)
-
-
-def removed(folder):
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-    return not folder.exists()
-
-
 @pytest.fixture
-def group_of_300_mib():
-    name = f"fompi-{os.getpid()}"
-    try:
-        group = Group(name, 300)
-    except OSError as error:
-        for folder in ("memory", "."):
-            removed(Path("/sys/fs/cgroup", folder, name))
-        pytest.skip(str(error))
-    yield group.inner
-    group.remove()
+def in_group_of_300_mib():
+    """In a group inside of the one with the limit, where groups are of version 1."""
+    is_old = control_groups.OLD.is_dir()
+    with contextlib.ExitStack() as stack:
+        try:
+            group = control_groups.limited(300, 1 if is_old else 2, inside=is_old)
+            yield stack.enter_context(group)
+        except control_groups.Refused as refused:
+            pytest.skip(str(refused))
 
 
 @pytest.mark.alone
 @with_ranks(1, 2, 4)
-def test_limit_of_a_control_group(ranks, build, passes, group_of_300_mib):
-    """The ranks are in a group inside of the one with the limit, where there is one."""
-    in_group = ["sh", "-c", f'echo $$ >{group_of_300_mib}/cgroup.procs && exec "$@"', "sh"]
-    passes(ranks, build("robustness/cgroup_limit.c"), 300, in_front=in_group, seconds=100)
+def test_limit_of_a_control_group(ranks, build, passes, in_group_of_300_mib):
+    passes(ranks, build("robustness/cgroup_limit.c"), 300, in_front=in_group_of_300_mib, seconds=100)
 
 
 # --- wrong calls, and errors ----------------------------------------------------------------------
