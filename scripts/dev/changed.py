@@ -128,7 +128,7 @@ def old_rows():
 
 
 def mutant_of(values):
-    return values.get("mutant") or values["name"]
+    return values.get("mutant") or values.get("name")
 
 
 def row_has_changed(row, others, files, test):

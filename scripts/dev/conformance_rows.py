@@ -1,6 +1,7 @@
 """The rows of docs/conformance: their tests, where they are, and their mutations. For conformance,
 which writes the page, and mutants, which runs the tests; conformance --help says what a row is."""
 
+import fnmatch
 import functools
 import re
 import tomllib
@@ -9,6 +10,8 @@ import programs
 from programs import ROOT
 
 ROWS = ROOT / "docs" / "conformance"
+# What cargo-mutants changes, and says which changes the unit tests of the same crate do not notice.
+UNIT_MUTANTS = ROOT / ".cargo" / "mutants.toml"
 
 
 class Wrong(Exception):
@@ -171,7 +174,8 @@ class Mutation:
 
 
 class Row:
-    """A function or a rule with its test and its mutation."""
+    """A function or a rule with its test and its mutation. `mutant`: the name of the mutation, or None if
+    those of cargo-mutants take its place."""
 
     def __init__(self, values, function=False):
         self.values, self.function = values, function
@@ -184,13 +188,27 @@ class Row:
             self.mutant = values.get("mutant", self.rule)
         else:
             self.rule, self.where = values["rule"], Place(values["where"])
-            self.mutant = values["mutant"]
+            self.mutant = values.get("mutant")
+            if self.mutant is None and ("from" in values or not self.has_unit_mutants()):
+                raise KeyError("mutant")
         place = self.where
         changes = ([values] if "from" in values else []) + values.get("also", [])
         for change in changes:
             place = Place(change["in"]) if "in" in change else place
             self.mutations.append(Mutation(self.mutant, place, change.get("near"),
                                            change["from"], change["to"]))
+
+    def has_unit_mutants(self):
+        """Whether cargo-mutants changes the code of the rule and runs its test."""
+        crate = self.where.file.partition("/")[0]
+        return (isinstance(self.test, Unit) and self.test.crate == f"fompi-{crate}"
+                and is_changed_by_unit_mutants(source(self.where.file)))
+
+
+def is_changed_by_unit_mutants(path):
+    name, of = str(path.relative_to(ROOT)), tomllib.loads(UNIT_MUTANTS.read_text())
+    matches = lambda globs: any(fnmatch.fnmatch(name, glob) for glob in globs)
+    return matches(of["examine_globs"]) and not matches(of["exclude_globs"])
 
 
 def entry_place(name):
@@ -239,7 +257,7 @@ def all_mutations(rows):
         if known is not row.mutations:
             wrong.append(f"two mutations are called {row.mutant}")
     for row in rows:
-        is_card = row.mutant.startswith("MPI_")
-        if not row.mutations and not is_card and row.mutant not in found:
+        is_known = row.mutant is None or row.mutant.startswith("MPI_") or row.mutant in found
+        if not row.mutations and not is_known:
             wrong.append(f"{row.rule}: there is no mutation {row.mutant}")
     return found, wrong
