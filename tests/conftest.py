@@ -68,7 +68,9 @@ def pytest_generate_tests(metafunc):
     has_own = hasattr(metafunc.module, "pytest_generate_tests")
     if "mpi" in metafunc.fixturenames and not has_own:
         found = mpis(metafunc.config)
-        if metafunc.definition.get_closest_marker("first_mpi"):
+        marks = {mark.name for mark in metafunc.definition.iter_markers()}
+        in_gate = not metafunc.config.getoption("--everything")
+        if "first_mpi" in marks or "first_mpi_in_gate" in marks and in_gate:
             found = found[:1]
         metafunc.parametrize("mpi", found, ids=[mpi.prefix or mpi.name for mpi in found])
 

@@ -38,7 +38,7 @@ def counts_of(test, config, is_first, is_plain):
     if config.getoption("--everything") or not counts:
         return counts
     if is_first and not is_plain and not config.getoption("--largest"):
-        return sorted({min(counts), max(counts)})
+        return [count for count in counts if count in (1, max(counts))]
     return [max(counts)]
 
 

@@ -4,6 +4,8 @@ or on the loopback interface where namespaces are not permitted. A run has passe
 each of its results is verified, and it has one.
 
 usage: /usr/bin/python3 -m pytest -n 2 tests/test_examples.py
+
+On the MPI alone only with --everything: there a run says nothing about the library.
 """
 
 import functools
@@ -19,7 +21,7 @@ from programs import BUILD, ROOT
 EXAMPLES = ROOT / "examples"
 SECONDS = 60
 RESULT = re.compile(r"^example=\S+ variant=\S+ .*\bverified=([01])\b", re.MULTILINE)
-TRANSPORTS = ("plain", "node", "nodes")
+TRANSPORTS = (pytest.param("plain", marks=pytest.mark.nightly), "node", "nodes")
 
 
 def runs():

@@ -212,6 +212,7 @@ STARVED = """
 
 
 @pytest.mark.alone
+@pytest.mark.first_mpi_in_gate
 def test_rank_that_hardly_runs_is_not_lost(build, run):
     """3 is the status of traffic in which nothing failed."""
     job = run(2, "sh", "-c", STARVED, build("robustness/endless.c"), env=TCP, seconds=60)

@@ -23,8 +23,8 @@ from programs import ROOT
 ALONE = [*names_in("c-tests/errors/*.c", "c-tests/gpu/*.c", "c-tests/memory/*.c",
                    "c-tests/tools/*.c", "c-tests/windows/*.c",
                    "c-tests/created/created_adopted_*.c"),
-         "created_again_and_again", "even_blocks", "threads_free_and_allocate",
-         "created_threads_windows"]
+         "created_again_and_again", "created_alignments", "even_blocks", "threads_free_and_allocate",
+         "threads_many_windows", "created_threads_windows"]
 # Where the processor changes the words of its own node; these two count what the device does.
 COUNTING = ("nodes_costs", "nodes_memory")
 
@@ -52,7 +52,8 @@ def in_gate(mpich, openmpi, at_four, not_at_four):
     yield from runs(openmpi, "tcp", [4], [20], ABOUT_NODES)
     yield from runs(mpich, "verbs", [2], [4], sorted({*ABOUT_NODES, *in_rows()}))
     yield from runs(mpich, "verbs", [1], [2, 3], sorted(fewer))
-    yield from runs(openmpi, "verbs", [4], [8, 20], ABOUT_NODES)
+    yield from runs(openmpi, "verbs", [4], [20], ABOUT_NODES)
+    yield from runs(mpich, "verbs", [8], [32], ["nodes_memory"])
 
 
 def at_night(both, mpich, not_at_four):
@@ -60,12 +61,12 @@ def at_night(both, mpich, not_at_four):
         yield from runs(both, network, [2], [4], all_programs())
         yield from runs(both, network, [1], [2, 3, 12], not_at_four)
         yield from runs(both, network, [1, 4], [2, 8, 20], ABOUT_NODES)
+    yield from runs(mpich, "verbs", [2, 8], [32], ["nodes_memory"])
     # Ten million puts under way.
     yield from runs(mpich, "verbs", [1], [2], ["nodes_many_puts"], FOMPI_TEST_LARGE="1")
 
 
 def on_special_devices(mpich):
-    yield from runs(mpich, "verbs", [2, 8], [32], ["nodes_memory"])
     # Devices that keep less order than a reliable connection.
     for order in ("waw", "none"):
         yield from runs(mpich, "verbs", [1], [2, 4],

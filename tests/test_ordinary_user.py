@@ -3,6 +3,8 @@ descriptors, as an ordinary user with 1,024 of these, the limit of most systems.
 them so; the stages `unit` and `robust` of an ordinary user are already this test.
 
 usage: /usr/bin/python3 -m pytest tests/test_ordinary_user.py
+
+The jobs are those of the first MPI; with --everything of all.
 """
 
 import os
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import mpis
 from programs import unit_programs
 
 TOP = Path(__file__).resolve().parent.parent
@@ -24,8 +27,9 @@ DESCRIPTORS = 1024
 # namespaces and setgid programs, to move pages. And those that use up descriptors.
 FILES = ("tests/test_lost_ranks.py", "tests/test_rights.py", "tests/test_robust.py")
 CASES = "test_rights or killed_rank_is_named or killed_rank_ends or children or move"
-# Unit tests that make no system call, and take most of the time of all.
-OF_NO_RIGHTS = ("epoch::", "transfer::")
+# Crates and modules whose unit tests make no system call; they take most of the time of all.
+OF_NO_RIGHTS = ("fompi-datatype", "fompi-epoch")
+MODULES_OF_NO_RIGHTS = ("transfer::",)
 # Of a machine on which other jobs run.
 SECONDS_MAX = 1800
 
@@ -78,10 +82,13 @@ def checkout(home):
 
 
 def unit_tests():
-    """The programs of the unit tests; cargo builds them only if the stage `unit` has not."""
+    """The programs of the unit tests that depend on rights; cargo builds them only if the stage `unit` has
+    not."""
     command = ["cargo", "test", "--workspace", "--lib", "--no-run", "--message-format=json"]
     built = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
-    return unit_programs(built.stdout).values()
+    found = unit_programs(built.stdout)
+    assert set(OF_NO_RIGHTS) < set(found)
+    return [program for crate, program in found.items() if crate not in OF_NO_RIGHTS]
 
 
 def test_the_unit_tests_pass(home):
@@ -89,16 +96,19 @@ def test_the_unit_tests_pass(home):
     readable = as_user(["test", "-r", TOP / "Cargo.toml"], "/", home)
     if readable.returncode != 0:
         pytest.skip(f"user {USER} may not read {TOP}")
-    skipped = [word for part in OF_NO_RIGHTS for word in ("--skip", part)]
+    skipped = [word for part in MODULES_OF_NO_RIGHTS for word in ("--skip", part)]
     for built in unit_tests():
         program = shutil.copy(built, home / "unit-tests")
         answer = as_user([program, *skipped], TOP, home)
         assert answer.returncode == 0, answer.stdout[answer.stdout.rfind("\nfailures:\n") :]
 
 
-def test_programs_under_bad_conditions_pass(checkout, home):
+def test_programs_under_bad_conditions_pass(checkout, home, everything, pytestconfig):
     own = ["env", "-u", "FOMPI_LIB", "-u", "CARGO_TARGET_DIR"]
     command = [*own, "/usr/bin/python3", "-m", "pytest", *FILES, "-k", CASES]
+    if not everything:
+        first = mpis(pytestconfig)[0]
+        command += ["--mpi", first.prefix or first.name]
     # Most wait most of the time.
     for more in (["-n", "8", "-m", "waits"], ["-n", "2", "-m", "not waits and not alone"]):
         answer = as_user([*command, *more], checkout, home)

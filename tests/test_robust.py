@@ -72,6 +72,7 @@ def test_untouched_memory(build, passes):
 
 
 @pytest.mark.alone
+@pytest.mark.nightly
 def test_costs_of_memory(build, run, run_plain):
     """Shows what costs more than a tenth more than without the library; judges none of it."""
     program = build("../benches/memory.c")
