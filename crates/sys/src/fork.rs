@@ -1,9 +1,8 @@
 //! Support for fork(2): handlers, and shared memory that becomes the child's own. In the child this
 //! file allocates nothing: it makes system calls only.
 
-use super::{kept_file, last_error, map_private, uninterrupted};
+use super::{kept_file, map_private, uninterrupted};
 use crate::data_runs::DataRuns;
-use crate::error::Result;
 use crate::number::Number;
 use crate::segment_name::Name;
 
@@ -14,12 +13,10 @@ pub fn at_fork(
     before: unsafe extern "C" fn(),
     in_parent: unsafe extern "C" fn(),
     in_child: unsafe extern "C" fn(),
-) -> Result<()> {
+) {
+    // A system without memory for this has none for a child either.
     // SAFETY: functions that live as long as the process: dlclose leaves the library in place.
-    match unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) } {
-        0 => Ok(()),
-        _ => Err(last_error("pthread_atfork")),
-    }
+    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
 /// A part of a segment of this process as it is mapped here: whole pages.

@@ -235,10 +235,7 @@ impl Drop for Descriptor {
 
 /// The most descriptors to keep.
 fn most() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a plain question with a place for its answer.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) / SHARE
+    process::limit(libc::RLIMIT_NOFILE).map_or(usize::MAX, u64::to_usize) / SHARE
 }
 
 /// The descriptor of a life, and how long it is trusted.

@@ -21,10 +21,7 @@ static SOCKETS: Mutex<Vec<(RawFd, (u64, u64))>> = Mutex::new(Vec::new());
 /// Opens a socket that children do not get. `open` does not wait, because a fork waits for it.
 pub fn open<T: AsRawFd>(open: impl FnOnce() -> Result<T>) -> Result<T> {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Without memory for this, children keep the sockets.
-        let _ = fork::at_fork(before, in_parent, in_child);
-    });
+    ONCE.call_once(|| fork::at_fork(before, in_parent, in_child));
     let mut sockets = SOCKETS.lock();
     let socket = open()?;
     let number = socket.as_raw_fd();

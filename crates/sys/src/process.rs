@@ -40,6 +40,14 @@ fn kept() -> Option<&'static AtomicU32> {
     unsafe { core::ptr::with_exposed_provenance::<AtomicU32>(at).as_ref() }
 }
 
+/// Returns a limit of this process (RLIMIT_...); `None` if there is none.
+pub fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a plain question with a place for its answer.
+    unsafe { libc::getrlimit(resource, &mut limit) };
+    Some(limit.rlim_cur).filter(|most| *most != libc::RLIM_INFINITY)
+}
+
 /// Returns a descriptor (pidfd) of the process that has an id now. Linux before 5.3 has none.
 pub fn descriptor_of(pid: i32) -> Option<OwnedFd> {
     // SAFETY: a plain system call; it returns a descriptor or fails.

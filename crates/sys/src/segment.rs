@@ -4,9 +4,9 @@
 
 use super::kept_file::KeptFile;
 use super::memory_limits::is_available;
-use super::passing::{self, FileMark};
+use super::passing;
 pub use super::segment_name::Name;
-use super::{last_error, map_private, memfd, page_bytes, uninterrupted};
+use super::{last_error, map_private, memfd, page_bytes, process, uninterrupted};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use core::ptr::{self, NonNull};
@@ -31,7 +31,7 @@ impl Segment {
     /// processes to change its length or its seals: a process that has it mapped would end by a
     /// signal.
     pub fn create(bytes: u64) -> Result<Segment> {
-        if bytes > file_bytes_max() {
+        if process::limit(libc::RLIMIT_FSIZE).is_some_and(|most| bytes > most) {
             // Trying would end the process (SIGXFSZ).
             return Err(Error::System { call: "ftruncate", errno: libc::EFBIG });
         }
@@ -51,7 +51,7 @@ impl Segment {
 
     /// Returns the name by which other processes find it.
     pub fn name(&self) -> Name {
-        let (pid, fd) = (super::process::id(), self.file.as_raw_fd());
+        let (pid, fd) = (process::id(), self.file.as_raw_fd());
         let ((device, inode), bytes) = (self.file.identity(), self.bytes);
         Name { pid, fd, device, inode, bytes, passer: passing::own_number() }
     }
@@ -88,7 +88,7 @@ impl Segment {
     pub fn open(name: &Name) -> Result<Segment> {
         let file = Segment::see(name).or_else(|error| match error {
             error if error.is_short_of_descriptors() => Err(error),
-            error => Segment::ask(name).map_err(|later| match later {
+            error => passing::file(name).map_err(|later| match later {
                 later if later.is_short_of_descriptors() => later,
                 _ => error,
             }),
@@ -113,12 +113,6 @@ impl Segment {
         let status = file.metadata().map_err(|_| last_error("fstat"))?;
         let same = (status.dev(), status.ino(), status.len()) == found;
         if same { Ok(file) } else { Err(refused()) }
-    }
-
-    /// Asks the process for its file.
-    fn ask(name: &Name) -> Result<File> {
-        let Name { fd, device, inode, bytes, .. } = *name;
-        passing::file(name.passer, &FileMark { fd, device, inode, bytes })
     }
 
     /// Backs `bytes` bytes from `first`, whole pages, with memory now, near the calling core, so
@@ -244,14 +238,6 @@ fn in_calls(
         }
     }
     Ok(())
-}
-
-/// Returns the largest size of a file of this process (RLIMIT_FSIZE).
-fn file_bytes_max() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
-    // SAFETY: a plain question with a place for its answer.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    limit.rlim_cur
 }
 
 /// Memory in this process's address space, until it is dropped: a segment, or private memory.

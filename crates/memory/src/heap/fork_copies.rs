@@ -58,8 +58,7 @@ pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         WATCHES.store(true, Ordering::Relaxed);
-        // A system without memory for this has none for a child either.
-        let _ = fork::at_fork(before, in_parent, in_child);
+        fork::at_fork(before, in_parent, in_child);
     });
 }
 

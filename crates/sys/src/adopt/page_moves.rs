@@ -139,12 +139,8 @@ impl<'a> PageMove<'a> {
     /// variables of this thread lie elsewhere.
     pub unsafe fn move_in(&self, areas: &[u64]) -> core::result::Result<(), Halted> {
         memory_nodes::are_several(); // allocates, so not within a step
-        let Some(descriptor) = self.room.descriptor else {
-            let error = Error::System { call: "mmap", errno: libc::EBADF };
-            return Err(Halted { error, left: (self.address, 0) });
-        };
         let mut done = 0;
-        let Err(error) = self.steps_in(areas, descriptor, &mut done) else { return Ok(()) };
+        let Err(error) = self.steps_in(areas, &mut done) else { return Ok(()) };
         // SAFETY: what was moved just now.
         let left = match unsafe { self.part(0, done).move_back() } {
             Ok(()) => (self.address, 0),
@@ -154,7 +150,8 @@ impl<'a> PageMove<'a> {
     }
 
     /// Makes all steps. `done`: the bytes that have moved.
-    fn steps_in(&self, areas: &[u64], descriptor: i32, done: &mut u64) -> Result<()> {
+    fn steps_in(&self, areas: &[u64], done: &mut u64) -> Result<()> {
+        let descriptor = self.room.descriptor()?;
         for end in areas {
             let end = end - self.address;
             let area = self.part(*done, end - *done);
@@ -297,10 +294,8 @@ impl<'a> PageMove<'a> {
             return Ok(());
         }
         memory_nodes::are_several(); // as in `move_in`
-        let Some(descriptor) = self.room.descriptor else {
-            let error = Error::System { call: "mmap", errno: libc::EBADF };
-            return Err(Halted { error, left: (self.address, self.bytes) });
-        };
+        let closed = |error| Halted { error, left: (self.address, self.bytes) };
+        let descriptor = self.room.descriptor().map_err(closed)?;
         self.notify_caches(descriptor);
         let mut data = DataRuns::of(descriptor);
         let mut done = 0;

@@ -2,18 +2,13 @@
 //! access it, and pages that the moving thread itself uses.
 
 use crate::number::Number;
-use crate::{dl, proc_text};
+use crate::{dl, proc_text, process};
 use std::fs;
 use std::sync::OnceLock;
 
 /// Whether a limit of the process bounds its memory or the size of its files.
 pub fn is_limited() -> bool {
-    let bounds = |resource| {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: a plain question with a place for its answer.
-        let told = unsafe { libc::getrlimit(resource, &mut limit) } == 0;
-        !told || limit.rlim_cur != libc::RLIM_INFINITY
-    };
+    let bounds = |resource| process::limit(resource).is_some();
     bounds(libc::RLIMIT_AS) || bounds(libc::RLIMIT_FSIZE)
 }
 

@@ -32,11 +32,11 @@ mod tests;
 use super::handshake::{Initiator, InitiatorStep};
 use super::process::without_signals;
 use super::secret::Secret;
+use super::segment_name::Name;
 use crate::error::{Error, Result};
 use packets::PacketSocket;
 use parking_lot::Mutex;
 use passing_thread::PassingThread;
-pub use question::FileMark;
 use question::{Question, address_of, system, to_words};
 #[cfg(any(test, fuzzing))]
 pub use question_fuzz::file_questions;
@@ -128,16 +128,16 @@ fn secret_of(key: KeyWords) -> Result<Secret> {
     }
 }
 
-/// Returns a file of the process whose address has this number, opened as it is there. Fails if the
-/// key of the process is not known, if it passes none, or if it is another file.
-pub fn file(number: u64, mark: &FileMark) -> Result<File> {
+/// Returns a file of another process, opened as it is there. Fails if the key of the process is not
+/// known, if it passes none, or if it is another file.
+pub fn file(name: &Name) -> Result<File> {
     let failed = |errno| Error::System { call: "ask for a file", errno };
-    let key = KEYS.lock().get(&number).copied().unwrap_or_default();
-    let asked = ask(secret_of(key)?, Question::File(*mark), FILE_PATIENCE)?;
+    let key = KEYS.lock().get(&name.passer).copied().unwrap_or_default();
+    let asked = ask(secret_of(key)?, Question::File(*name), FILE_PATIENCE)?;
     match asked {
         Asked::Descriptor(fd) => {
             let file = File::from(fd);
-            if packets::is_file(&file, mark) { Ok(file) } else { Err(failed(libc::ENOENT)) }
+            if packets::is_file(&file, name) { Ok(file) } else { Err(failed(libc::ENOENT)) }
         }
         Asked::Runs => Err(failed(libc::ENOENT)),
         Asked::Ended => Err(failed(libc::ECONNREFUSED)),

@@ -3,10 +3,10 @@
 //! sockets in their places ([`own_sockets`]). Invariant: each call returns at the time that its
 //! caller names, at the latest.
 
-use super::question::FileMark;
 use crate::kept_file::KeptDescriptor;
 use crate::number::Number;
 use crate::own_sockets;
+use crate::segment_name::Name;
 use core::mem::MaybeUninit;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::fs::File;
@@ -36,7 +36,7 @@ fn address(number: u64) -> Result<SockAddr> {
 }
 
 /// Whether a file is the one of the mark, and sealed as all files are that are passed.
-pub fn is_file(file: &File, mark: &FileMark) -> bool {
+pub fn is_file(file: &File, mark: &Name) -> bool {
     let found = |status: std::fs::Metadata| (status.dev(), status.ino(), status.len());
     // SAFETY: a plain question about a descriptor that is ours.
     let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
@@ -47,7 +47,7 @@ pub fn is_file(file: &File, mark: &FileMark) -> bool {
 
 /// Returns a second descriptor of a file of this process, if it is the one of the mark. The program
 /// may have closed the first one, and have got its number for another file.
-pub fn duplicate(mark: &FileMark) -> Option<OwnedFd> {
+pub fn duplicate(mark: &Name) -> Option<OwnedFd> {
     // SAFETY: any number may be asked for; the result is checked.
     let fd = unsafe { libc::fcntl(mark.fd, libc::F_DUPFD_CLOEXEC, 0) };
     if fd < 0 {

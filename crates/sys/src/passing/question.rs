@@ -5,25 +5,13 @@ use crate::error::Error;
 use crate::handshake::BYTES;
 use crate::number::Number;
 use crate::secret::{Secret, TagPurpose};
-
-/// A file of a process, as a question names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileMark {
-    /// its descriptor there
-    pub fd: i32,
-    /// its device
-    pub device: u64,
-    /// its inode
-    pub inode: u64,
-    /// its length
-    pub bytes: u64,
-}
+use crate::segment_name::Name;
 
 /// A question of one process to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// for a file
-    File(FileMark),
+    /// for a file: its descriptor, device, inode and length
+    File(Name),
     /// for a descriptor of the process
     Process,
 }
@@ -32,7 +20,7 @@ impl Question {
     /// Returns it as bytes.
     pub fn to_bytes(self) -> [u8; BYTES] {
         let words = match self {
-            Question::File(FileMark { fd, device, inode, bytes }) => {
+            Question::File(Name { fd, device, inode, bytes, .. }) => {
                 [1, fd.cast_unsigned().to_u64(), device, inode, bytes, 0]
             }
             Question::Process => [2, 0, 0, 0, 0, 0],
@@ -45,7 +33,7 @@ impl Question {
         match to_words(bytes) {
             [1, fd, device, inode, bytes, 0] => {
                 let fd = i32::try_from(fd).ok()?;
-                Some(Question::File(FileMark { fd, device, inode, bytes }))
+                Some(Question::File(Name { fd, device, inode, bytes, ..Name::default() }))
             }
             [2, 0, 0, 0, 0, 0] => Some(Question::Process),
             _ => None,

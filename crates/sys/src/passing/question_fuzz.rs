@@ -2,9 +2,9 @@
 //! question describes in full, and that is sealed, is passed.
 
 use super::packets;
-use super::question::{FileMark, Question, to_bytes, to_words};
+use super::question::{Question, to_bytes, to_words};
 use crate::handshake::BYTES;
-use crate::segment::Segment;
+use crate::segment::{Name, Segment};
 use fompi_testkit::Choices;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -22,17 +22,18 @@ fn files() -> &'static (Segment, File) {
 }
 
 /// The mark of one of the files, changed or not, and whether that file may be passed under it.
-fn mark(choices: &mut Choices) -> (FileMark, bool) {
+fn mark(choices: &mut Choices) -> (Name, bool) {
     let (segment, file) = files();
     let (name, status) = (segment.name(), file.metadata().unwrap());
     let right = match choices.below(3) {
-        0 => FileMark {
+        0 => Name {
             fd: file.as_raw_fd(),
             device: status.dev(),
             inode: status.ino(),
             bytes: status.len(),
+            ..Name::default()
         },
-        _ => FileMark { fd: name.fd, device: name.device, inode: name.inode, bytes: name.bytes },
+        _ => Name { pid: 0, passer: 0, ..name },
     };
     let mut mark = right;
     match choices.below(6) {

@@ -23,9 +23,14 @@ fn number(key: KeyWords) -> u64 {
     address_of(Secret::from(key))
 }
 
-fn mark_of(segment: &Segment) -> FileMark {
-    let name = segment.name();
-    FileMark { fd: name.fd, device: name.device, inode: name.inode, bytes: name.bytes }
+/// Names that are equal to those that a question names.
+fn mark_of(segment: &Segment) -> Name {
+    Name { pid: 0, passer: 0, ..segment.name() }
+}
+
+/// Asks the process whose address has a number.
+fn file(number: u64, mark: &Name) -> Result<File> {
+    super::file(&Name { passer: number, ..*mark })
 }
 
 fn soon() -> Instant {
@@ -100,12 +105,12 @@ fn only_sealed_files_of_the_mark_are_passed() {
     let mark = mark_of(&segment);
     assert!(duplicate(&mark).is_some());
     let wrong = [
-        FileMark { fd: mark_of(&other).fd, ..mark },
-        FileMark { inode: mark.inode + 1, ..mark },
-        FileMark { device: mark.device + 1, ..mark },
-        FileMark { bytes: mark.bytes + page_bytes(), ..mark },
-        FileMark { fd: -1, ..mark },
-        FileMark { fd: i32::MAX, ..mark },
+        Name { fd: mark_of(&other).fd, ..mark },
+        Name { inode: mark.inode + 1, ..mark },
+        Name { device: mark.device + 1, ..mark },
+        Name { bytes: mark.bytes + page_bytes(), ..mark },
+        Name { fd: -1, ..mark },
+        Name { fd: i32::MAX, ..mark },
     ];
     for wrong in wrong {
         assert!(duplicate(&wrong).is_none(), "{wrong:?}");
@@ -114,7 +119,10 @@ fn only_sealed_files_of_the_mark_are_passed() {
     let status = plain.metadata().unwrap();
     use std::os::unix::fs::MetadataExt;
     let (device, inode, bytes) = (status.dev(), status.ino(), status.len());
-    assert!(duplicate(&FileMark { fd: plain.as_raw_fd(), device, inode, bytes }).is_none());
+    assert!(
+        duplicate(&Name { fd: plain.as_raw_fd(), device, inode, bytes, ..Name::default() })
+            .is_none()
+    );
     let key = started();
     assert!(file(number(key), &wrong[1]).is_err());
 }
@@ -124,7 +132,7 @@ fn what_is_no_question_is_refused() {
     let mut state = 0x1234_5678_9abc_def1;
     for question in [
         Question::Process,
-        Question::File(FileMark { fd: 7, device: 1 << 63, inode: u64::MAX, bytes: 0 }),
+        Question::File(Name { fd: 7, device: 1 << 63, inode: u64::MAX, ..Name::default() }),
     ] {
         let bytes = question.to_bytes();
         assert_eq!(Question::of_bytes(&bytes), Some(question));

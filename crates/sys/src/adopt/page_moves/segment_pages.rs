@@ -1,5 +1,6 @@
 //! Location of pages in a segment.
 
+use crate::error::{Error, Result};
 use crate::number::Number;
 
 /// The part of a segment that pages move into, or lie in.
@@ -14,6 +15,11 @@ pub struct Room {
 }
 
 impl Room {
+    /// Returns the descriptor of the segment. Fails if the program has closed it.
+    pub fn descriptor(&self) -> Result<i32> {
+        self.descriptor.ok_or(Error::System { call: "mmap", errno: libc::EBADF })
+    }
+
     /// Returns the rest of it after `bytes` bytes.
     pub fn behind(&self, bytes: u64) -> Room {
         let mapped = self.mapped.wrapping_add(bytes.to_usize());
