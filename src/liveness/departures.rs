@@ -31,10 +31,6 @@ pub fn note(lives: &Arc<Lives>) {
     noted.retain(|known| known.strong_count() > 0);
     noted.push(Arc::downgrade(lives));
     drop(noted);
-    watch();
-}
-
-fn watch() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     let host = Host::get();
     // Relaxed: exactly one thread sets the attribute, and no thread waits for that.

@@ -32,7 +32,8 @@ use rows::Rows;
 use std::sync::{Arc, LazyLock};
 
 /// The type map of a derived datatype and its bounds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "test-util"), derive(PartialEq))]
 pub struct Layout {
     /// in the order of the type map
     map: Map,
@@ -216,7 +217,8 @@ impl Layout {
 }
 
 /// A datatype as transfers see it. Predefined types need no memory of their own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "test-util"), derive(PartialEq))]
 pub enum Shape {
     /// a predefined type
     Basic(Basic),

@@ -31,7 +31,7 @@ struct Run {
 }
 
 /// The blocks of an item.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Listed {
     /// where each block begins
     places: Vec<i64>,
@@ -42,24 +42,17 @@ pub(super) struct Listed {
     pub is_irregular: bool,
 }
 
-/// The list of a layout, made when it is first needed. It follows from the layout: two lists do not
-/// differ, and a copy makes its own.
-#[derive(Debug, Default)]
+/// The list of a layout, made when it is first needed.
+#[derive(Clone, Debug, Default)]
 pub(super) struct List(OnceLock<Option<Listed>>);
 
-impl Clone for List {
-    fn clone(&self) -> List {
-        List::default()
-    }
-}
-
+/// It follows from the layout: two lists do not differ.
+#[cfg(any(test, feature = "test-util"))]
 impl PartialEq for List {
     fn eq(&self, _: &List) -> bool {
         true
     }
 }
-
-impl Eq for List {}
 
 impl List {
     /// Returns the blocks of a map of bytes; `None` if it has too many, or is a row.
