@@ -41,7 +41,7 @@ impl Comm {
     /// Returns this process's rank in it.
     pub fn rank(self, host: &Host) -> Result<u32> {
         let mut rank = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         check(unsafe { (host.call.comm_rank)(self.0, &mut rank) })?;
         Ok(rank.cast_unsigned())
     }
@@ -49,7 +49,7 @@ impl Comm {
     /// Returns the number of its processes.
     pub fn size(self, host: &Host) -> Result<u32> {
         let mut size = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         check(unsafe { (host.call.comm_size)(self.0, &mut size) })?;
         Ok(size.cast_unsigned())
     }
@@ -108,7 +108,7 @@ impl Comm {
     /// Returns its group; the caller frees it.
     pub fn group(self, host: &Host) -> Result<Group> {
         let mut group: Handle = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         check(unsafe { (host.call.comm_group)(self.0, &mut group) })?;
         Ok(Group(group))
     }
@@ -227,7 +227,7 @@ impl Group {
     /// Returns the number of its processes.
     pub fn size(self, host: &Host) -> Result<u32> {
         let mut size = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         check(unsafe { (host.call.group_size)(self.0, &mut size) })?;
         Ok(size.cast_unsigned())
     }
@@ -297,7 +297,7 @@ impl Host {
     /// Whether MPI_Init was called. With sessions it need not be.
     pub fn initialized(&self) -> bool {
         let mut yes = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         unsafe { (self.call.initialized)(&mut yes) };
         yes != 0
     }

@@ -32,12 +32,12 @@ impl Comm {
     /// `request` points to a request handle of this ABI.
     pub unsafe fn completed_request(self, host: &Host, request: *mut usize) -> Result<()> {
         if let Some(handle) = host.completed.known() {
-            // SAFETY: the caller vouches for `request`.
+            // SAFETY: the caller guarantees `request`.
             unsafe { host.store(request, handle) };
             return Ok(());
         }
         let (nobody, byte) = (host.constants.proc_null, host.byte());
-        // SAFETY: nothing is received; the caller vouches for `request`.
+        // SAFETY: nothing is received; the caller guarantees `request`.
         check(unsafe { (host.call.irecv)(ptr::null_mut(), 0, byte, nobody, 0, self.0, request) })?;
         if host.completed.is_unknown() {
             // SAFETY: the handle was just stored there.

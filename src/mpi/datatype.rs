@@ -93,13 +93,13 @@ impl Contents for Host {
         match self.call.type_get_envelope_c {
             Some(get_envelope) if self.large_counts() => {
                 let (i, a, c, t) = (&mut integers, &mut addresses, &mut counts, &mut types);
-                // SAFETY: out parameters of ours.
+                // SAFETY: local out parameters.
                 check(unsafe { get_envelope(datatype, i, a, c, t, &mut combiner) })?;
             }
             _ => {
                 let [mut i, mut a, mut t]: [c_int; 3] = [0; 3];
                 let get_envelope = self.call.type_get_envelope;
-                // SAFETY: out parameters of ours.
+                // SAFETY: local out parameters.
                 check(unsafe { get_envelope(datatype, &mut i, &mut a, &mut t, &mut combiner) })?;
                 (integers, addresses, types) = (i64::from(i), i64::from(a), i64::from(t));
             }
@@ -147,14 +147,14 @@ impl Contents for Host {
 
     fn bounds(&self, datatype: Handle) -> Result<(i64, i64)> {
         let (mut lower, mut extent) = (0, 0);
-        // SAFETY: out parameters of ours.
+        // SAFETY: local out parameters.
         check(unsafe { (self.call.type_get_extent_x)(datatype, &mut lower, &mut extent) })?;
         Ok((lower, extent))
     }
 
     fn size(&self, datatype: Handle) -> Result<i64> {
         let mut size = 0;
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         check(unsafe { (self.call.type_size_x)(datatype, &mut size) })?;
         Ok(size)
     }

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn do_not_copy(
     _: *mut c_void,
     copied: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     unsafe { *copied = 0 };
     0
 }

@@ -124,7 +124,7 @@ pub unsafe fn start(
     }
     // Relaxed: no thread uses the request before this call has returned, or it is in the list.
     state.request.store(made, Ordering::Relaxed);
-    // SAFETY: says the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { host.store(request, made) };
     enlist(host, state);
     Ok(())
@@ -201,7 +201,7 @@ unsafe extern "C" fn progress() -> c_int {
 /// # Safety
 /// `extra` was given to the MPI by `start`, and not to `free` yet.
 unsafe fn behind<'a>(extra: *mut c_void) -> &'a State {
-    // SAFETY: says the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { &*extra.cast::<State>() }
 }
 

@@ -213,7 +213,7 @@ impl Host {
     pub unsafe fn extra<F>(&self, symbol: &CStr) -> Option<F> {
         let address = self.library.symbol(symbol);
         debug_assert_eq!(size_of::<F>(), size_of::<usize>());
-        // SAFETY: the caller vouches for the type.
+        // SAFETY: the caller guarantees the type.
         (address != 0).then(|| unsafe { transmute_copy(&address) })
     }
 }

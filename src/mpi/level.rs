@@ -28,7 +28,7 @@ impl Host {
     /// Model (MPI-4.1 §11.6.2).
     fn level(&self) -> Option<c_int> {
         let (mut finalized, mut level) = (0, self.constants.thread_multiple);
-        // SAFETY: an out parameter of ours.
+        // SAFETY: a local out parameter.
         unsafe { (self.call.finalized)(&mut finalized) };
         if finalized != 0 || !self.initialized() {
             return None;

@@ -36,7 +36,7 @@ pub fn has_only(host: &Host, ranks: u32) -> bool {
 
 fn has_parent(host: &Host) -> bool {
     let mut parent: Handle = host.constants.comm_null;
-    // SAFETY: an out parameter of ours.
+    // SAFETY: a local out parameter.
     let code = unsafe { (host.call.comm_get_parent)(&mut parent) };
     code != 0 || host.handle(parent) != host.constants.comm_null
 }

@@ -98,7 +98,7 @@ impl Gpu {
         bytes: u64,
     ) -> Result<()> {
         let (here, there) = (here.expose_provenance(), there.expose_provenance());
-        // SAFETY: the caller guarantees it.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.copy(way, here.to_u64(), there.to_u64(), bytes.to_usize()) }
     }
 

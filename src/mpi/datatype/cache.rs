@@ -29,7 +29,7 @@ pub fn find(datatype: Handle) -> Option<Arc<Layout>> {
 /// # Safety
 /// It is the pointer that `set` made of an Arc whose count is not given back yet.
 unsafe fn counted(layout: *const Layout) -> Arc<Layout> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { Arc::increment_strong_count(layout) };
     // SAFETY: one count more than before, and it is ours.
     unsafe { Arc::from_raw(layout) }
@@ -39,7 +39,7 @@ unsafe fn counted(layout: *const Layout) -> Arc<Layout> {
 pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
     let (mut layout, mut found): (*const Layout, c_int) = (ptr::null(), 0);
     let (keyval, out) = (keyval(host)?, (&raw mut layout).cast());
-    // SAFETY: out parameters of ours.
+    // SAFETY: local out parameters.
     check(unsafe { (host.call.type_get_attr)(datatype, keyval, out, &mut found) })?;
     if found == 0 {
         return Ok(None);

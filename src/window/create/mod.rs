@@ -455,7 +455,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
         }
         Carrier::Host(delegated) => {
             let mut native = delegated.native;
-            // SAFETY: ours, and not used again.
+            // SAFETY: an object of this library, not used again.
             check(unsafe { (host.call.win_free)(&mut native) })?;
         }
     }
