@@ -6,11 +6,8 @@
 //! one, which may be dead. A process that finds an entry claimed by another process keeps a copy of
 //! the value for itself.
 //!
-//! | key of an entry | meaning                                                    |
-//! |-----------------|------------------------------------------------------------|
-//! | 0               | the entry is free; no level behind has the note either     |
-//! | 2 r + 2         | a process writes the note about rank r                     |
-//! | 2 r + 3         | the note about rank r is complete, and will not change     |
+//! The keys of entries are those of [`note_keys`]; if an entry is free, no level behind has the
+//! note.
 //!
 //! | state of a level | meaning                                                   |
 //! |------------------|-----------------------------------------------------------|
@@ -23,6 +20,7 @@ mod notes_fuzz;
 #[cfg(fuzzing)]
 pub use notes_fuzz::wide_notes;
 
+use crate::epoch::note_keys::{self, NoteKey};
 use crate::error::Result;
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
@@ -60,11 +58,6 @@ struct Entry<T> {
 
 /// State of a level that exists.
 const READY: u64 = 2;
-
-/// Returns the key of an entry while it is written. The key of a complete entry is one more.
-fn key_of(rank: Rank) -> u64 {
-    2 * u64::from(rank.0) + 2
-}
 
 /// The notes about ranks, as one process uses them.
 pub struct Notes<T> {
@@ -124,7 +117,7 @@ impl<T: Copy> Notes<T> {
                     let note = entry.value.get();
                     // SAFETY: only the process that has claimed the entry writes it, and no process
                     // reads it yet.
-                    if publish(&entry.key, rank, || unsafe { note.write(value) }) {
+                    if note_keys::publish(&entry.key, rank, || unsafe { note.write(value) }) {
                         return Some(note.cast_const());
                     }
                 }
@@ -141,11 +134,11 @@ impl<T: Copy> Notes<T> {
                 let entry = base.cast::<Entry<T>>().wrapping_add(index.to_usize());
                 // SAFETY: the entry is inside the level, which lives as long as the notes.
                 let entry = unsafe { &*entry };
-                match look(&entry.key, rank) {
-                    Key::Free => return Found::Free(entry),
-                    Key::Writing => return Found::Busy,
-                    Key::There => return Found::Note(entry.value.get().cast_const()),
-                    Key::Other => {}
+                match note_keys::find(&entry.key, rank) {
+                    NoteKey::Free => return Found::Free(entry),
+                    NoteKey::Writing => return Found::Busy,
+                    NoteKey::There => return Found::Note(entry.value.get().cast_const()),
+                    NoteKey::Other => {}
                 }
             }
         }
@@ -211,45 +204,10 @@ fn hash(rank: Rank) -> u32 {
     rank.0.wrapping_mul(0x9e37_79b9) >> 8
 }
 
-/// The state of an entry in a search for the note about a rank.
-#[derive(PartialEq, Eq, Debug)]
-enum Key {
-    Free,
-    /// a process writes the note about the rank
-    Writing,
-    /// the entry is the note about the rank
-    There,
-    /// the entry is for another rank
-    Other,
-}
-
-fn look(key: &AtomicU64, rank: Rank) -> Key {
-    // Acquire: pairs with the Release in `publish`.
-    match key.load(Ordering::Acquire) {
-        0 => Key::Free,
-        key if key == key_of(rank) => Key::Writing,
-        key if key == key_of(rank) + 1 => Key::There,
-        _ => Key::Other,
-    }
-}
-
-/// Claims an entry for a rank, writes it and marks it complete. Returns false if another process
-/// has claimed it.
-fn publish(key: &AtomicU64, rank: Rank, write: impl FnOnce()) -> bool {
-    let writing = key_of(rank);
-    // Relaxed: an entry that is only claimed has no contents to order yet.
-    if key.compare_exchange(0, writing, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        return false;
-    }
-    write();
-    // Release: pairs with the Acquire in `look`.
-    key.store(writing + 1, Ordering::Release);
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch::note_keys::key_of;
 
     /// A value of the size of a contact and of a descriptor.
     type Value = [u64; 16];
@@ -347,44 +305,10 @@ mod tests {
                 });
             }
         });
+        // All may have met a level that another one made.
         let notes = notes(root);
-        assert!(
-            (0..2000)
-                .all(|rank| notes.find(Rank(rank)).is_some_and(|n| read(n) == value(Rank(rank))))
-        );
-    }
-
-    #[cfg(loom)]
-    use loom::{sync::Arc as Shared, thread};
-    #[cfg(not(loom))]
-    use std::{sync::Arc as Shared, thread};
-
-    #[test]
-    fn loom_a_note_is_there_before_its_key() {
-        let body = || {
-            let entry = Shared::new((AtomicU64::new(0), AtomicU64::new(0)));
-            let writers: Vec<_> = (0..2)
-                .map(|_| {
-                    let entry = entry.clone();
-                    // Relaxed: only the key orders it.
-                    let write = move || publish(&entry.0, Rank(5), || add(&entry.1));
-                    thread::spawn(write)
-                })
-                .collect();
-            if look(&entry.0, Rank(5)) == Key::There {
-                assert_eq!(entry.1.load(Ordering::Relaxed), 1);
-            }
-            let wrote: Vec<_> = writers.into_iter().map(|one| one.join().unwrap()).collect();
-            assert!(wrote[0] != wrote[1], "one of them");
-            assert_eq!(entry.1.load(Ordering::Relaxed), 1);
-        };
-        #[cfg(loom)]
-        loom::model(body);
-        #[cfg(not(loom))]
-        (0..200).for_each(|_| body());
-    }
-
-    fn add(cell: &AtomicU64) {
-        cell.store(cell.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let is_there =
+            |rank| notes.note(rank, value(rank)).is_some_and(|note| read(note) == value(rank));
+        assert!((0..2000).map(Rank).all(is_there));
     }
 }
