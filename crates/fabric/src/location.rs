@@ -163,7 +163,7 @@ impl Runs<'_> {
     pub unsafe fn finish(self) -> Result<()> {
         match self {
             // SAFETY: the caller's duty.
-            Runs::Process(batch) => unsafe { batch.finish() },
+            Runs::Process(mut batch) => unsafe { Batch::finish(&mut batch) },
             // SAFETY: the caller's duty.
             Runs::Distant(_, runs) => unsafe { runs.finish() },
         }
@@ -176,7 +176,7 @@ impl Runs<'_> {
     pub unsafe fn finish_here(self) -> Result<()> {
         match self {
             // SAFETY: the caller's duty.
-            Runs::Process(batch) => unsafe { batch.finish() },
+            Runs::Process(mut batch) => unsafe { Batch::finish(&mut batch) },
             Runs::Distant(peer, runs) => {
                 // SAFETY: the caller's duty.
                 let sent = unsafe { runs.finish() };

@@ -104,7 +104,7 @@ impl LocalWindow {
     /// Whether targets execute accumulates, so that the processor of the target changes elements
     /// for ranks of all nodes.
     pub fn accumulates_at_targets(&self) -> bool {
-        self.wide.as_deref().is_some_and(|part| part.wide.wire.accumulates())
+        self.wide.as_deref().is_some_and(|part| part.wide.wire.is_served())
     }
 
     /// Whether its ranks are on several nodes, and all of them report how long they waited.

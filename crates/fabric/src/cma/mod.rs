@@ -15,6 +15,7 @@
 //! pages for each run, and 20 ns at the origin. [`Batch`] avoids both costs where it can.
 //! [`SmallPuts`] combines puts into runs.
 
+#[cfg(any(test, feature = "test-util"))]
 mod as_bytes;
 mod batch;
 mod small_puts;

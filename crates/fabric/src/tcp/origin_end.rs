@@ -19,9 +19,9 @@ use crate::request::{Broken, Order, Work};
 use crate::sync::Mutex;
 
 /// Number of requests that can be under way.
-const PLACES: usize = 1024;
+pub const PLACES: usize = 1024;
 /// Largest number of bytes that are copied when a request is posted.
-const INLINE_BYTES_MAX: u64 = 8 << 10;
+pub const INLINE_BYTES_MAX: u64 = 8 << 10;
 const DONE: u32 = AnswerStatus::Done as u32;
 const PARTIAL: u32 = AnswerStatus::Partial as u32;
 const SKIPPED: u32 = AnswerStatus::Skipped as u32;
@@ -58,8 +58,9 @@ pub struct TcpLink {
     /// whether more follows these data in another answer
     partial: bool,
     done: u64,
-    /// whether a request has met a page that the target's process may not access
-    is_refused: bool,
+    /// whether a request has met a page that the target's process may not access, and the user has
+    /// not learnt of it
+    pub is_refused: bool,
     /// why nothing can be sent any more; answers that have arrived are received
     unsendable: Option<String>,
     /// why the connection cannot be used any more
@@ -85,16 +86,6 @@ impl TcpLink {
             failed: None,
             was_silent: false,
         }
-    }
-
-    /// Number of requests that can be under way.
-    pub fn places(&self) -> usize {
-        PLACES
-    }
-
-    /// Largest number of bytes that a request can carry inline.
-    pub fn inline_bytes_max(&self) -> u64 {
-        INLINE_BYTES_MAX
     }
 
     /// The stream on which answers come.
@@ -217,17 +208,6 @@ impl TcpLink {
     pub fn kept_bytes(&self) -> usize {
         let expected = self.expected.capacity() * size_of::<Expected>();
         size_of::<TcpLink>() + expected + self.unsent.lock().kept_bytes()
-    }
-
-    /// Whether a request since the last [`TcpLink::forget_refusal`] has met a page that the
-    /// target's process may not access.
-    pub fn is_refused(&self) -> bool {
-        self.is_refused
-    }
-
-    /// Forgets the refusals so far, which the user has learnt of.
-    pub fn forget_refusal(&mut self) {
-        self.is_refused = false;
     }
 
     /// Records that bytes have arrived of what the first expected request asked for.

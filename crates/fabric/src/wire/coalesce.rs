@@ -19,12 +19,11 @@ use core::{mem, ptr};
 
 use super::peer::Peer;
 use super::pool::{BLOCK_BYTES, Part};
-use super::put_and_get::Run;
 use crate::Way;
 use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::number::Number;
-use crate::remote::{Remote, Runs};
+use crate::remote::{Bytes, Remote, Runs};
 
 /// The most bytes of a message with several runs, except by the strategy target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
@@ -35,6 +34,17 @@ pub const GAP_MAX: u64 = 512;
 const SHORT: usize = 64;
 /// The most runs of a message of any length.
 const RUNS_MAX: usize = 1 << 20;
+
+/// Bytes of this process that are to be put.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// destination
+    pub to: Remote,
+    /// source
+    pub from: *const u8,
+    /// length in bytes
+    pub bytes: u64,
+}
 
 /// A transfer of many runs that is under way.
 pub struct Coalesce<'a> {

@@ -48,7 +48,7 @@ impl Link {
         match self {
             // A device may have room for more than it was asked for.
             Link::Verbs(link) => link.places().min(VERBS_PLACES),
-            Link::Tcp(link) => link.places(),
+            Link::Tcp(_) => tcp::PLACES,
         }
     }
 
@@ -56,7 +56,7 @@ impl Link {
     pub fn inline_bytes_max(&self) -> u64 {
         match self {
             Link::Verbs(link) => link.inline_bytes_max(),
-            Link::Tcp(link) => link.inline_bytes_max(),
+            Link::Tcp(_) => tcp::INLINE_BYTES_MAX,
         }
     }
 
@@ -104,7 +104,7 @@ impl Link {
     pub fn is_refused(&self) -> bool {
         match self {
             Link::Verbs(_) => false,
-            Link::Tcp(link) => link.is_refused(),
+            Link::Tcp(link) => link.is_refused,
         }
     }
 
@@ -112,7 +112,7 @@ impl Link {
     pub fn forget_refusal(&mut self) {
         match self {
             Link::Verbs(_) => {}
-            Link::Tcp(link) => link.forget_refusal(),
+            Link::Tcp(link) => link.is_refused = false,
         }
     }
 

@@ -3,8 +3,7 @@
 //! decides which parts form a message.
 
 use super::peer::Peer;
-use super::pool::{BLOCK_BYTES, Part};
-use super::queue::Kept;
+use super::pool::{BLOCK_BYTES, Kept, Part};
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::Remote;
