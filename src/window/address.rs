@@ -360,7 +360,7 @@ impl Window {
     #[inline(never)]
     fn wide_access_of(&self, rank: Rank) -> &TargetAccess {
         let part = self.local().and_then(|node| node.wide.as_deref());
-        part.map_or(&UNKNOWN_TARGET, |part| part.access(rank))
+        part.map_or(&UNKNOWN_TARGET, |part| &part.record(rank).access)
     }
 
     /// Returns the ranks that this process holds, and how. For a report.
@@ -372,8 +372,8 @@ impl Window {
             return quick.targets.all().filter_map(of).collect();
         }
         let part = self.local().and_then(|node| node.wide.as_deref());
-        let all = part.map_or(Vec::new(), |part| part.accesses());
-        all.into_iter().filter_map(|(rank, access)| Some((rank, access.hold()?))).collect()
+        let all = part.map_or(Vec::new(), |part| part.all_records());
+        all.into_iter().filter_map(|(rank, record)| Some((rank, record.access.hold()?))).collect()
     }
 }
 

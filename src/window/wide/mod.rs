@@ -28,7 +28,6 @@ pub mod word_locations;
 use super::arena::Arena;
 use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
-use crate::epoch::access::TargetAccess;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::Result;
@@ -53,7 +52,7 @@ use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
-use targets::WideTarget;
+use targets::WideRecord;
 
 /// The wide arena: what the processes of a communicator over several nodes know of each other.
 pub struct WideArena {
@@ -191,10 +190,8 @@ pub struct WideWindow {
     places: Shared<Place>,
     /// the memory that this process has registered for the window
     _exposed: Vec<Exposed>,
-    /// what this process knows of the ranks that it has contacted
-    targets: Known<Rank, WideTarget>,
-    /// how it may access ranks now, of those that it has held
-    access: Known<Rank, TargetAccess>,
+    /// what this process knows of the ranks that it has accessed or held
+    records: Known<Rank, WideRecord>,
     /// the areas of this rank's long lists of posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs
@@ -216,17 +213,6 @@ struct Place {
 }
 
 impl WideWindow {
-    /// Returns how this process may access a rank now.
-    #[inline]
-    pub fn access(&self, rank: Rank) -> &TargetAccess {
-        self.access.get_or_default(rank)
-    }
-
-    /// Returns the access of all ranks that this process has held.
-    pub fn accesses(&self) -> Vec<(Rank, &TargetAccess)> {
-        self.access.all()
-    }
-
     /// Returns the addresses of a node's memory of the window.
     fn place(&self, node: NodeNumber) -> Place {
         self.places.at(node.0)
