@@ -112,19 +112,6 @@ impl KnownDescriptor {
 }
 
 impl WideWindow {
-    /// Waits until the local buffers of all transfers with a rank may be reused.
-    pub fn flush_local(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
-        let Some(target) = self.known_target(rank) else { return Ok(()) };
-        self.settle_results(node, target)?;
-        target.peer.flush_local()
-    }
-
-    /// Waits until the local buffers of all transfers may be reused.
-    pub fn flush_local_all(&self, node: &LocalWindow) -> Result<()> {
-        self.settle_all_results(node)?;
-        self.wide.peers.flush_local()
-    }
-
     /// Returns the record of a rank, and makes it at the first access.
     #[inline]
     pub fn record(&self, rank: Rank) -> &WideRecord {
