@@ -23,8 +23,7 @@ use crate::fabric::remote::{
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::window::wide::locate::Elsewhere;
-use core::mem::MaybeUninit;
-use core::slice;
+use smallvec::SmallVec;
 
 /// The most runs that are sent together.
 const RUNS: usize = 128;
@@ -51,9 +50,7 @@ pub struct TargetAcc<'a> {
     held: bool,
     /// the type of the pending runs
     what: Option<Reduction>,
-    /// the first `count` are valid
-    runs: [MaybeUninit<Elements>; RUNS],
-    count: usize,
+    runs: SmallVec<[Elements; RUNS]>,
     /// bytes of their elements
     bytes: u64,
     /// whether memory of the user is in use
@@ -78,8 +75,7 @@ impl<'a> TargetAcc<'a> {
             lock,
             held: false,
             what: None,
-            runs: [const { MaybeUninit::uninit() }; RUNS],
-            count: 0,
+            runs: SmallVec::new(),
             bytes: 0,
             lends: false,
             padded: Vec::new(),
@@ -94,15 +90,15 @@ impl<'a> TargetAcc<'a> {
         let Some(what) = Reduction::new(self.op, run.basic) else {
             return unpaired(self.op, run.basic);
         };
-        if self.count == RUNS || self.count > 0 && self.what != Some(what) {
+        if self.runs.len() == RUNS || !self.runs.is_empty() && self.what != Some(what) {
             // SAFETY: the caller's promise.
             unsafe { self.send(false)? };
+            self.runs.clear();
         }
         let bytes = run.bytes();
         let result = run.result.map(|result| self.arriving(run.basic, result, bytes));
         let there = run.there;
-        self.runs[self.count].write(Elements { there, bytes, operands: run.origin, result });
-        self.count += 1;
+        self.runs.push(Elements { there, bytes, operands: run.origin, result });
         self.bytes += bytes;
         self.lends |= result.is_some() || bytes > OPERANDS_COPIED_MAX;
         self.what = Some(what);
@@ -146,17 +142,13 @@ impl<'a> TargetAcc<'a> {
         done
     }
 
-    /// Sends the pending runs; none is left afterwards. `last`: no others follow.
+    /// Sends the pending runs, which are to be cleared then. `last`: no others follow.
     ///
     /// # Safety
     /// As for `push`.
     unsafe fn send(&mut self, last: bool) -> Result<()> {
-        let (Some(what), count) = (self.what.take(), core::mem::take(&mut self.count)) else {
-            return Ok(());
-        };
-        let bytes = core::mem::take(&mut self.bytes);
-        // SAFETY: `push` has written the first `count`.
-        let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast::<Elements>(), count) };
+        let Some(what) = self.what.take() else { return Ok(()) };
+        let (bytes, runs) = (core::mem::take(&mut self.bytes), &self.runs[..]);
         let call = |protection| AccumulateAt { what, protection, within: self.target.at, runs };
         let (to, target) = (self.to, self.target);
         // SAFETY: the caller's promise, for each of the calls.

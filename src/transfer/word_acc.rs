@@ -16,8 +16,7 @@ use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network, Remote};
 use crate::fabric::{Fetch, Way};
 use core::cell::Cell;
-use core::mem::MaybeUninit;
-use core::slice;
+use smallvec::SmallVec;
 
 /// The most words that are changed with one wait.
 const WORDS_MAX: usize = Peer::WORDS_MAX;
@@ -28,9 +27,7 @@ const RUNS: usize = WORDS_MAX;
 pub struct WordAcc<'a> {
     target: Distant<'a>,
     op: Op,
-    /// the first `count` are valid
-    runs: [MaybeUninit<AccRun>; RUNS],
-    count: usize,
+    runs: SmallVec<[AccRun; RUNS]>,
     /// the number of words in all of them; at most [`WORDS_MAX`], except for MPI_NO_OP
     words: usize,
     /// the end of a call on a single word; `None`: the call holds the lock
@@ -82,8 +79,8 @@ impl Word {
 impl<'a> WordAcc<'a> {
     /// Starts without runs.
     pub fn new(target: Distant<'a>, op: Op) -> WordAcc<'a> {
-        let (runs, lock) = ([const { MaybeUninit::uninit() }; RUNS], Cell::new(None));
-        WordAcc { target, op, runs, count: 0, words: 0, check: None, lock }
+        let (runs, lock) = (SmallVec::new(), Cell::new(None));
+        WordAcc { target, op, runs, words: 0, check: None, lock }
     }
 
     /// Adds a run of words.
@@ -94,23 +91,17 @@ impl<'a> WordAcc<'a> {
         let mut rest = run;
         while rest.count > 0 {
             let fitting = if self.op == Op::NoOp { usize::MAX } else { WORDS_MAX - self.words };
-            if self.count == RUNS || fitting == 0 {
+            if self.runs.len() == RUNS || fitting == 0 {
                 // SAFETY: the caller's promise.
                 unsafe { self.finish()? };
                 continue;
             }
             let (run, after) = rest.split(rest.count.min(fitting));
-            self.runs[self.count].write(run);
-            self.count += 1;
+            self.runs.push(run);
             self.words += run.count;
             rest = after;
         }
         Ok(())
-    }
-
-    fn runs(&self) -> &[AccRun] {
-        // SAFETY: `push` has written the first `count`.
-        unsafe { slice::from_raw_parts(self.runs.as_ptr().cast(), self.count) }
     }
 
     fn at(&self, there: u64) -> Remote {
@@ -122,7 +113,7 @@ impl<'a> WordAcc<'a> {
     /// # Safety
     /// As for `push`.
     pub unsafe fn finish(&mut self) -> Result<()> {
-        let Some(first) = self.runs().first() else { return Ok(()) };
+        let Some(first) = self.runs.first() else { return Ok(()) };
         let fetches = first.result.is_some();
         // SAFETY: the caller's promise.
         let done = unsafe {
@@ -132,7 +123,8 @@ impl<'a> WordAcc<'a> {
                 _ => self.fetch(),
             }
         };
-        (self.count, self.words) = (0, 0);
+        self.runs.clear();
+        self.words = 0;
         match self.check.take() {
             Some(check) => done.and_then(|()| check.end(self.lock.take())),
             None => done,
@@ -161,8 +153,8 @@ impl<'a> WordAcc<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn post(&self) -> Result<()> {
-        let mut words = [const { MaybeUninit::uninit() }; WORDS_MAX];
-        let words = self.list(&mut words);
+        let mut words = SmallVec::new();
+        self.list(&mut words);
         // Elements that this rank wrote while it was alone at the target.
         self.target.peer.order_puts();
         self.target.peer.post_all(words.len(), |index| {
@@ -182,7 +174,7 @@ impl<'a> WordAcc<'a> {
         self.target.peer.order();
         let mut batch = Unmapped::Distant(self.target).runs(Way::Get);
         let mut before = 0;
-        for run in self.runs() {
+        for run in &self.runs {
             if let Some(to) = to(before, run) {
                 // SAFETY: the caller's promise.
                 unsafe { batch.push(to, run.there, run.bytes()) };
@@ -202,20 +194,14 @@ impl<'a> WordAcc<'a> {
         Ok(())
     }
 
-    /// The words of the runs, one by one.
-    fn list<'w>(&self, words: &'w mut [MaybeUninit<Word>; WORDS_MAX]) -> &'w mut [Word] {
-        let mut count = 0;
-        for run in self.runs() {
-            let mut rest = *run;
-            while rest.count > 0 {
-                let (run, after) = rest.split(1);
-                words[count].write(Word { run, seen: 0, new: 0 });
-                count += 1;
-                rest = after;
-            }
-        }
-        // SAFETY: the first `count` were written.
-        unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast(), count) }
+    /// Adds the words of the runs, one by one.
+    fn list(&self, words: &mut SmallVec<[Word; WORDS_MAX]>) {
+        let words_of = |run: &AccRun| {
+            let run = *run;
+            (0..run.count).map(move |index| run.split(index).1.split(1).0)
+        };
+        let all = self.runs.iter().flat_map(words_of);
+        words.extend(all.map(|run| Word { run, seen: 0, new: 0 }));
     }
 
     /// Carries out any operation but a sum without a result.
@@ -223,8 +209,8 @@ impl<'a> WordAcc<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn fetch(&self) -> Result<()> {
-        let mut words = [const { MaybeUninit::uninit() }; WORDS_MAX];
-        let words = self.list(&mut words);
+        let mut words = SmallVec::new();
+        self.list(&mut words);
         let mut before = [0; WORDS_MAX];
         if self.op != Op::Sum {
             let first = before.as_mut_ptr();
@@ -234,7 +220,7 @@ impl<'a> WordAcc<'a> {
                 word.seen = seen;
             }
             // SAFETY: the caller's promise.
-            return unsafe { self.change(words, &mut before) };
+            return unsafe { self.change(&mut words, &mut before) };
         }
         self.target.peer.order();
         let before = &mut before[..words.len()];
