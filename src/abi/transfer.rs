@@ -8,6 +8,7 @@ use super::answer::on_window;
 use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
+use crate::fabric::Way;
 use crate::mpi::{Handle, Host};
 use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
 use core::ffi::{c_int, c_void};
@@ -106,7 +107,7 @@ unsafe fn put(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller guarantees valid buffers.
-    call.carry_out(|place| unsafe { staged::put(place, from, target) }, theirs)
+    call.carry_out(|place| unsafe { staged::transfer(place, Way::Put, from, target) }, theirs)
 }
 
 /// Executes a call of the get family.
@@ -121,7 +122,7 @@ unsafe fn get(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller guarantees valid buffers.
-    call.carry_out(|place| unsafe { staged::get(place, into, target) }, theirs)
+    call.carry_out(|place| unsafe { staged::transfer(place, Way::Get, into, target) }, theirs)
 }
 
 /// Executes a call of the accumulate family, or of the get_accumulate family, which has a `result`.

@@ -7,33 +7,16 @@ use super::acc::AccLock;
 use crate::datatype::type_map::{Offsets, Portion, Scattered, Strip};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::location::{Location, Unmapped};
+use crate::fabric::location::Unmapped;
 pub use crate::fabric::shm::mapped::copy;
 use crate::number::{Number, Offset};
 use core::hint::black_box;
 
-/// Copies `bytes` bytes between `here` and the window. Between nodes they may arrive after this
-/// returns.
-///
-/// # Safety
-/// `bytes` bytes at `location` are inside of the window, and those at `here` may be read or, for a
-/// get, written; between nodes until a flush.
-#[inline]
-pub unsafe fn transfer(way: Way, location: Location<'_>, here: *mut u8, bytes: u64) -> Result<()> {
-    // SAFETY: the caller vouches for both sides.
-    unsafe {
-        match location {
-            Location::Mapped(at) | Location::Own(at) => mapped(way, at, here, bytes),
-            Location::Unmapped(unmapped) => return unmapped.transfer(way, here, bytes),
-        }
-    }
-    Ok(())
-}
-
 /// Copies `bytes` bytes between `here` and window memory that is mapped `at`.
 ///
 /// # Safety
-/// As for [`transfer`].
+/// `bytes` bytes at `at` are inside of the window, and those at `here` may be read or, for a get,
+/// written.
 #[inline(always)]
 pub unsafe fn mapped(way: Way, at: *mut u8, here: *mut u8, bytes: u64) {
     // SAFETY: the caller vouches for both sides.
@@ -64,7 +47,7 @@ pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>
 /// offsets zero.
 ///
 /// # Safety
-/// As for [`transfer`], of each block.
+/// As for [`mapped`], of each block.
 #[inline(always)]
 pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     let (there, from) = (strip.there.to_isize(), strip.here.to_isize());

@@ -52,13 +52,13 @@ pub unsafe fn compare_and_swap(
     if let Some(to) = word.peer.at_target() {
         // SAFETY: the caller's duty; all ranks change the word by one atomic operation.
         unsafe { to.compare_and_swap((word.at, width), (expect, new), result) }?;
-        check.end_with_result();
+        check.end_later(true);
         return Ok(());
     }
     word.peer.order();
     let swap = Fetch::CompareSwap { expect, new };
     let (before, lock) = word.peer.fetch_and_read(word.at, swap, check.lock())?;
-    check.end(Some(lock))?;
+    check.end(lock)?;
     // SAFETY: the caller vouches for the result.
     unsafe { ptr::copy_nonoverlapping(before.to_le_bytes().as_ptr(), result, width.into()) };
     Ok(())
@@ -98,7 +98,7 @@ impl<'a> DistantAcc<'a> {
             self.others.reserve();
         }
         match (&mut self.others.lock, self.guard) {
-            (Some(lock), Guard::Single) => self.words.check = lock.check()?,
+            (Some(lock), Guard::Single) => self.words.check = Some(lock.check()),
             (Some(lock), _) => lock.take(Unmapped::Distant(self.target))?,
             (None, _) => {}
         }

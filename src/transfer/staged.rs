@@ -13,37 +13,29 @@ use super::{Accumulation, Buffer, Place, TargetBuffer, accumulate, elements, put
 use crate::datatype::reduce::Op;
 use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
+use crate::fabric::Way;
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
 use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds, gpu};
 use core::ptr;
 use smallvec::SmallVec;
 
-/// MPI_Put.
+/// MPI_Put and MPI_Get.
 ///
 /// # Safety
-/// As for [`put_get::put`].
+/// As for [`put_get::transfer`].
 #[inline(always)]
-pub unsafe fn put(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
+pub unsafe fn transfer(
+    place: Place<'_>,
+    way: Way,
+    origin: Buffer,
+    target: TargetBuffer,
+) -> Result<()> {
     match gpu() {
         // SAFETY: the caller's promise.
-        None => unsafe { put_get::put(place, origin, target) },
+        None => unsafe { put_get::transfer(place, way, origin, target) },
         // SAFETY: the caller's promise.
-        Some(gpu) => unsafe { staged_put(gpu, place, origin, target) },
-    }
-}
-
-/// MPI_Get.
-///
-/// # Safety
-/// As for [`put_get::get`].
-#[inline(always)]
-pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
-    match gpu() {
-        // SAFETY: the caller's promise.
-        None => unsafe { put_get::get(place, origin, target) },
-        // SAFETY: the caller's promise.
-        Some(gpu) => unsafe { staged_get(gpu, place, origin, target) },
+        Some(gpu) => unsafe { staged_transfer(gpu, place, way, origin, target) },
     }
 }
 
@@ -104,37 +96,25 @@ pub unsafe fn compare_and_swap(
 }
 
 /// # Safety
-/// As for [`put`].
+/// As for [`transfer`].
 #[cold]
-unsafe fn staged_put(
+unsafe fn staged_transfer(
     gpu: Gpu,
     place: Place<'_>,
+    way: Way,
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
-    let from = HostCopy::of(gpu, place, Some(origin), target)?;
-    let origin = from.as_ref().map_or(origin, |from| from.buffer);
+    let copy = HostCopy::of(gpu, place, Some(origin), target)?;
+    let origin = copy.as_ref().map_or(origin, |copy| copy.buffer);
+    let (from, into) = match way {
+        Way::Put => (copy.as_ref(), None),
+        Way::Get => (None, copy.as_ref()),
+    };
     // SAFETY: the caller's promise; the copy is as the buffer is.
-    let put = || unsafe { put_get::put(place, origin, target) };
+    let work = || unsafe { put_get::transfer(place, way, origin, target) };
     // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[from.as_ref()], None, put) }
-}
-
-/// # Safety
-/// As for [`get`].
-#[cold]
-unsafe fn staged_get(
-    gpu: Gpu,
-    place: Place<'_>,
-    origin: Buffer,
-    target: TargetBuffer,
-) -> Result<()> {
-    let into = HostCopy::of(gpu, place, Some(origin), target)?;
-    let origin = into.as_ref().map_or(origin, |into| into.buffer);
-    // SAFETY: the caller's promise; the copy is as the buffer is.
-    let get = || unsafe { put_get::get(place, origin, target) };
-    // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[], into.as_ref(), get) }
+    unsafe { with_copies((place, target), &[from], into, work) }
 }
 
 /// # Safety

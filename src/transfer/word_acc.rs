@@ -125,9 +125,14 @@ impl<'a> WordAcc<'a> {
         };
         self.runs.clear();
         self.words = 0;
-        match self.check.take() {
-            Some(check) => done.and_then(|()| check.end(self.lock.take())),
-            None => done,
+        done?;
+        match (self.check.take(), self.lock.take()) {
+            (Some(check), Some(lock)) => check.end(lock),
+            (Some(check), None) => {
+                check.end_later(false);
+                Ok(())
+            }
+            (None, _) => Ok(()),
         }
     }
 

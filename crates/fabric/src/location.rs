@@ -95,23 +95,6 @@ impl<'a> Unmapped<'a> {
         }
     }
 
-    /// Copies `bytes` bytes between `here` and this location. With a distant process they are under
-    /// way when this returns.
-    ///
-    /// # Safety
-    /// As for [`Bytes::put`] or [`Bytes::get`].
-    #[inline]
-    pub unsafe fn transfer(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
-        unsafe {
-            match (self, way) {
-                (Unmapped::Process(process, there), Way::Put) => process.put(there, here, bytes),
-                (Unmapped::Process(process, there), Way::Get) => process.get(here, there, bytes),
-                (Unmapped::Distant(distant), way) => distant.begin(way, here, bytes),
-            }
-        }
-    }
-
     /// Sends the gathered puts, before an access by another transport.
     pub fn send_gathered(self) {
         match self {

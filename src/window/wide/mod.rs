@@ -12,7 +12,7 @@
 
 mod checks;
 pub mod exchange;
-pub mod locate;
+mod locate;
 mod make;
 pub mod many_nodes;
 mod no_device;
