@@ -107,7 +107,7 @@ unsafe fn put(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller guarantees valid buffers.
-    call.carry_out(|place| unsafe { staged::put(place, from, target) }, theirs)
+    call.carry_out(|place| unsafe { staged::transfer(place, Way::Put, from, target) }, theirs)
 }
 
 /// Executes a call of the get family.
@@ -122,7 +122,7 @@ unsafe fn get(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller guarantees valid buffers.
-    call.carry_out(|place| unsafe { staged::get(place, into, target) }, theirs)
+    call.carry_out(|place| unsafe { staged::transfer(place, Way::Get, into, target) }, theirs)
 }
 
 /// Executes a call of the accumulate family, or of the get_accumulate family, which has a `result`.

@@ -7,8 +7,8 @@ use super::acc_sides::{Side, Sides, each_run, kinds_agree};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
-use super::target_acc::one_word;
-use super::{Buffer, Place, TargetBuffer, elements, fits, unpaired};
+use super::target_acc::{one_word, send_word};
+use super::{Buffer, OpenTarget, Place, TargetBuffer, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::Shape;
@@ -16,8 +16,8 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::location::{Location, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
-use crate::rank_numbers::Rank;
-use crate::window::address::Reach;
+use crate::window::LocalWindow;
+use crate::window::address::{By, Reach};
 
 /// Bytes of a word, by which elements of several types are counted.
 const WORD_BYTES: u64 = 8;
@@ -28,12 +28,12 @@ const WORD_BYTES: u64 = 8;
 /// As for [`accumulate`](super::accumulate::accumulate).
 #[cold]
 pub(super) unsafe fn accumulate_shaped(
-    place: Place<'_>,
-    rank: Rank,
+    to: OpenTarget<'_>,
     (origin, result): (Option<Buffer>, Option<Buffer>),
     target: TargetBuffer,
     op: Op,
 ) -> Result<()> {
+    let place = *to.place;
     let target_count = elements("invalid target count", target.count)?;
     let target_shape = place.shape(target.datatype)?;
     let origin = origin.map(|buffer| Side::new(place, buffer, "origin count")).transpose()?;
@@ -52,22 +52,21 @@ pub(super) unsafe fn accumulate_shaped(
     let sides = (origin.as_ref(), result.as_ref());
     let several = target_count > 1 || !matches!(target_shape, Shape::Basic(_));
     let guard = match several {
-        true => guard_of_several(place, rank, target_count),
+        true => guard_of_several(to, target_count),
         false => Guard::Single,
     };
     let disp = target.disp;
     let (touched, offset) = reach(&target_shape, target_count)?;
     let elements = moved / WORD_BYTES;
-    let work = AccCall { place, rank, disp, op, zero: None, guard, elements };
-    // SAFETY: the caller vouches for the buffers.
+    let work = AccCall { to, disp, op, zero: None, guard, elements };
+    // SAFETY: the caller guarantees the buffers.
     unsafe { work.begin(sides, (&target_shape, target_count), (touched, offset)) }
 }
 
 /// An accumulate whose arguments are checked.
 #[derive(Clone, Copy)]
 pub(super) struct AccCall<'a> {
-    pub place: Place<'a>,
-    pub rank: Rank,
+    pub to: OpenTarget<'a>,
     /// the target displacement
     pub disp: i64,
     pub op: Op,
@@ -90,15 +89,12 @@ impl<'a> AccCall<'a> {
         (target, count): (&Shape, u64),
         (reach, offset): (Reach, i64),
     ) -> Result<()> {
-        let AccCall { place, rank, disp, .. } = self;
-        if place.node.is_mixed(rank, disp, reach)? {
-            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the others.
-            return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
-        }
-        let whole = place.node.at_common(rank, disp, reach, |location| {
-            let zero = location.offset(-offset);
-            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-            self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
+        let (node, disp) = (self.to.place.node, self.disp);
+        let whole = self.to.at((disp, reach), By::All, |location| {
+            // SAFETY: `at` checked the window's side, the caller guarantees the other two.
+            self.protected((location, location.offset(-offset)), reach, |work| unsafe {
+                work.run_shaped(sides, target, count)
+            })
         });
         if !matches!(whole, Err(Error::NotInRegion { .. })) {
             return whole;
@@ -106,13 +102,17 @@ impl<'a> AccCall<'a> {
         // The regions of a dynamic window need not cover the gaps between the runs. Each run is
         // found in a region before anything is changed, and the regions stay for the whole call:
         // the holder of the lock waits for nothing.
-        place.node.while_attached(rank, || {
-            all_in_regions((target, count), |reach| {
-                place.node.at_held(rank, disp, reach, |_| Ok(()))
-            })?;
-            // SAFETY: the caller vouches for the buffers; each run is checked again.
+        node.while_attached(self.to.rank, || {
+            all_in_regions((target, count), |reach| self.at_held(reach, |_| Ok(())))?;
+            // SAFETY: the caller guarantees the buffers; each run is checked again.
             self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) })
         })
+    }
+
+    /// Does `work` at a part of the target's items, whose regions stay attached.
+    fn at_held<R>(&self, reach: Reach, work: impl FnOnce(Location<'_>) -> Result<R>) -> Result<R> {
+        let OpenTarget { place, rank, record } = self.to;
+        place.node.at_held((rank, record), (self.disp, reach), work)
     }
 
     /// Does `work`, which finds each run by itself, for memory that is partly not mapped. The lock
@@ -121,11 +121,12 @@ impl<'a> AccCall<'a> {
         let run = |guard| work(AccCall { guard, zero: None, ..self });
         match self.guard {
             Guard::Alone => run(Guard::Alone),
-            _ => locked(self.place, self.rank, self.elements, run),
+            _ => locked(self.to, self.elements, run),
         }
     }
 
-    /// Applies the operation to contiguous elements, under the protection that they need.
+    /// Applies the operation to contiguous elements that are at a location, under the protection
+    /// that they need. `reach`: their bytes.
     ///
     /// # Safety
     /// As for `element_run`.
@@ -133,42 +134,45 @@ impl<'a> AccCall<'a> {
     pub unsafe fn on_elements(
         self,
         basic: Basic,
-        at: Location<'_>,
+        (at, reach): (Location<'_>, Reach),
         (origin, result): (*const u8, Option<*mut u8>),
         count: u64,
     ) -> Result<()> {
-        if let (Location::Unmapped(Unmapped::Distant(target)), 1) = (at, count)
-            && pairs(self.op, basic)
+        let width = if basic.size() == basic.extent() { basic.size().to_u64() } else { 0 };
+        if let (Location::Unmapped(Unmapped::Distant(there)), 1) = (at, count)
+            && let Some(way) = one_word(there, (self.op, basic), width)
         {
-            let what = (self.op, basic);
-            // SAFETY: the caller's promise.
-            let done = unsafe { one_word((self.place, self.rank), target, what, (origin, result)) };
-            if let Some(done) = done {
-                return done;
-            }
+            // SAFETY: guaranteed by the caller.
+            return unsafe { send_word(self.to, way, there.at, (origin, result)) };
         }
-        self.protected(at, |work| {
-            // SAFETY: the caller's promise.
-            unsafe { work.element_run(basic, at, origin, result, count) }
+        self.protected((at, at), reach, |work| {
+            // SAFETY: guaranteed by the caller.
+            unsafe { work.run_at(0, basic, origin, result, count) }
         })
     }
 
-    /// Does `work` at `zero`: under the target's accumulate lock if there are several elements, or
-    /// if not all ranks reach the memory by atomic instructions. A rank that is alone already needs
-    /// no lock, and over the device the lock is taken together with the elements.
+    /// Does `work` at a location, with its displacement zero: under the target's accumulate lock
+    /// unless the elements are mapped or a device changes them. There the call takes the lock
+    /// itself, if there are several elements. If memory of `reach` is partly not mapped, `work`
+    /// finds each run by itself.
+    #[inline]
     pub fn protected<'s>(
         self,
-        zero: Location<'s>,
+        (location, zero): (Location<'s>, Location<'s>),
+        reach: Reach,
         work: impl FnOnce(AccCall<'s>) -> Result<()>,
     ) -> Result<()>
     where
         'a: 's,
     {
         let found = AccCall { zero: Some(zero), ..self };
-        let is_mapped = match (zero, self.guard) {
+        let is_mapped = match (location, self.guard) {
             (Location::Mapped(_), Guard::Several) => true,
             (Location::Mapped(_) | Location::Unmapped(Unmapped::Distant(_)), _) => {
                 return work(found);
+            }
+            _ if self.to.place.node.is_mixed(self.to.rank, self.disp, reach)? => {
+                return self.in_parts(work);
             }
             (_, Guard::Held | Guard::Alone) => return work(found),
             _ => false,
@@ -176,13 +180,13 @@ impl<'a> AccCall<'a> {
         // All calls on memory that is not mapped hold the lock.
         let of = |guard| if is_mapped { guard } else { Guard::Alone };
         let held = |guard| work(AccCall { guard: of(guard), ..found });
-        locked(self.place, self.rank, self.elements, held)
+        locked(self.to, self.elements, held)
     }
 
     /// The target's lock, for elements that are not mapped here, if this call has to take it.
     fn lock(&self) -> Option<AccLock<'a>> {
         match self.guard {
-            Guard::Single | Guard::Several => Some(AccLock::new(self.place, self.rank)),
+            Guard::Single | Guard::Several => Some(AccLock::new(self.to)),
             Guard::Held | Guard::Alone => None,
         }
     }
@@ -206,7 +210,7 @@ impl<'a> AccCall<'a> {
         let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
             let there = whose.address().wrapping_add_signed(there);
-            // SAFETY: the caller vouches for the buffers until `done`; all such elements of this
+            // SAFETY: the caller guarantees the buffers until `done`; all such elements of this
             // target share the lock.
             unsafe { combine.push(AccRun { there, ..run }) }
         });
@@ -227,11 +231,12 @@ impl<'a> AccCall<'a> {
         count: u64,
     ) -> Result<()> {
         if let Some(zero) = self.zero {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
         }
         let (extent, mut done) = (basic.extent().to_u64(), 0);
-        let parts = self.place.node.split((self.rank, self.disp), there, (extent, count))?;
+        let OpenTarget { place, rank, .. } = self.to;
+        let parts = place.node.split((rank, self.disp), there, (extent, count))?;
         for part in parts.into_iter().filter(|part| *part > 0) {
             let passed = done * extent;
             let at = there.wrapping_add_unsigned(passed);
@@ -239,7 +244,7 @@ impl<'a> AccCall<'a> {
             let passed = passed.to_usize();
             let origin = origin.wrapping_add(passed);
             let result = result.map(|result| result.wrapping_add(passed));
-            self.place.node.at_held(self.rank, self.disp, reach, |location| {
+            self.at_held(reach, |location| {
                 // SAFETY: the caller's promise, and `at_held` checked the window's side.
                 unsafe { self.element_run(basic, location, origin, result, part) }
             })?;
@@ -260,33 +265,24 @@ impl<'a> AccCall<'a> {
         result: Option<*mut u8>,
         count: u64,
     ) -> Result<()> {
-        if !pairs(self.op, basic) {
-            unpaired(self.op, basic)?;
-        }
-        let (op, count) = (self.op, count.to_usize());
-        match (at, self.guard) {
-            (Location::Mapped(at), Guard::Single) => {
-                debug_assert!(count == 1);
-                // SAFETY: the caller vouches for the buffers; all elements that are not changed by
-                // instructions share the lock.
-                unsafe { self.element(basic, at, origin, result) }
-            }
-            (Location::Mapped(at), Guard::Several | Guard::Held) => {
-                debug_assert!(self.guard == Guard::Held);
-                // SAFETY: the caller vouches for the buffers, and the lock is held.
-                unsafe { reduce::accumulate_locked(op, basic, at, origin, result, count) };
-                Ok(())
-            }
-            (Location::Mapped(at) | Location::Own(at), _) => {
-                // SAFETY: the caller vouches for the buffers; no other call changes the target
-                // without the lock.
-                unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
-                Ok(())
-            }
-            (Location::Unmapped(whose), guard) => {
+        let (to, what) = (self.to, (self.op, basic));
+        match at {
+            // SAFETY: guaranteed by the caller.
+            Location::Mapped(at) => unsafe {
+                on_mapped(to, what, self.guard, at, (origin, result), count)
+            },
+            // SAFETY: the caller's promise; no other call changes the target without the lock.
+            Location::Own(at) => unsafe {
+                on_mapped(to, what, Guard::Alone, at, (origin, result), count)
+            },
+            Location::Unmapped(whose) => {
+                if !pairs(self.op, basic) {
+                    unpaired(self.op, basic)?;
+                }
+                let count = count.to_usize();
                 let run = AccRun { there: whose.address(), basic, count, origin, result };
-                let mut combine = UnmappedAcc::new(whose, op, guard, self.lock());
-                // SAFETY: the caller vouches for the buffers; all such elements of this target
+                let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
+                // SAFETY: the caller guarantees the buffers; all such elements of this target
                 // share the lock.
                 unsafe {
                     let pushed = combine.push(run);
@@ -295,39 +291,54 @@ impl<'a> AccCall<'a> {
             }
         }
     }
+}
 
-    /// Applies the operation to a single element that is mapped here.
-    ///
-    /// # Safety
-    /// As for `element_run`.
-    unsafe fn element(
-        &self,
-        basic: Basic,
-        at: *mut u8,
-        origin: *const u8,
-        result: Option<*mut u8>,
-    ) -> Result<()> {
-        let AccCall { place, rank, op, elements, .. } = *self;
-        if !by_instruction(place, basic, at) {
-            return locked(place, rank, elements, |_| {
-                // SAFETY: the caller's promise, and the lock is held.
-                unsafe { reduce::accumulate_locked(op, basic, at, origin, result, 1) };
-                Ok(())
-            });
+/// Applies an operation to contiguous elements that this process reaches by load and store.
+///
+/// # Safety
+/// All buffers hold `count` elements of the type, and the target is protected so.
+#[inline(never)]
+pub(super) unsafe fn on_mapped(
+    to: OpenTarget<'_>,
+    (op, basic): (Op, Basic),
+    guard: Guard,
+    at: *mut u8,
+    (origin, result): (*const u8, Option<*mut u8>),
+    count: u64,
+) -> Result<()> {
+    if !pairs(op, basic) {
+        unpaired(op, basic)?;
+    }
+    let number = count.to_usize();
+    let change = |guard| {
+        // SAFETY: the caller's promise. The lock is held, and with `Alone` no other call changes
+        // the target.
+        unsafe {
+            match guard {
+                Guard::Alone => {
+                    reduce::accumulate_exclusive(op, basic, at, origin, result, number);
+                }
+                _ => reduce::accumulate_locked(op, basic, at, origin, result, number),
+            }
         }
-        single(place, rank, || {
-            // SAFETY: the caller's promise, and `needs_lock` was asked.
+        Ok(())
+    };
+    match guard {
+        Guard::Single if by_instruction(to.place.node, basic, at) => single(to, || {
+            // SAFETY: the caller's promise; an instruction changes the element.
             unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
-        })
+        }),
+        Guard::Single | Guard::Several => locked(to, count, change),
+        Guard::Held | Guard::Alone => change(guard),
     }
 }
 
 /// Whether all ranks change elements of this kind, which are mapped here, by atomic instructions:
 /// on one node most kinds, over several nodes those that other nodes change atomically, too.
 #[inline]
-pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
+pub(super) fn by_instruction(node: &LocalWindow, basic: Basic, at: *mut u8) -> bool {
     !reduce::needs_lock(basic, at)
-        && (!place.node.spans_nodes() || is_changed_at_once(place.node, basic, at.addr().to_u64()))
+        && (!node.spans_nodes() || is_changed_at_once(node, basic, at.addr().to_u64()))
 }
 
 #[inline]

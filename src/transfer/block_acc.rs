@@ -13,9 +13,8 @@ use crate::fabric::location::{Distant, Unmapped};
 use crate::fabric::net::{self, GAP_MAX};
 use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
 use crate::number::Number;
-use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::slice;
+use smallvec::SmallVec;
 
 /// The number of blocks that are in use at once.
 const BLOCKS: usize = 8;
@@ -59,12 +58,9 @@ pub struct BlockAcc<'a> {
     op: Op,
     /// the target's lock; `None`: no other call changes the elements
     pub lock: Option<AccLock<'a>>,
-    /// the first `used` are valid
-    messages: [Option<Message<'a>>; BLOCKS],
-    used: usize,
-    /// the runs of a message follow each other; the first `count` are valid
-    runs: [MaybeUninit<AccRun>; RUNS],
-    count: usize,
+    messages: SmallVec<[Message<'a>; BLOCKS]>,
+    /// the runs of a message follow each other
+    runs: SmallVec<[AccRun; RUNS]>,
     /// a block that is kept for the next read, or was reserved: the holder of the lock does not
     /// wait for a block
     kept: Option<net::BlockLease<'a>>,
@@ -73,8 +69,8 @@ pub struct BlockAcc<'a> {
 impl<'a> BlockAcc<'a> {
     /// Starts without runs.
     pub fn new(target: Distant<'a>, op: Op, lock: Option<AccLock<'a>>) -> BlockAcc<'a> {
-        let (messages, runs) = ([const { None }; BLOCKS], [const { MaybeUninit::uninit() }; RUNS]);
-        BlockAcc { target, op, lock, messages, used: 0, runs, count: 0, kept: None }
+        let (messages, runs) = (SmallVec::new(), SmallVec::new());
+        BlockAcc { target, op, lock, messages, runs, kept: None }
     }
 
     /// Adds a run.
@@ -85,20 +81,20 @@ impl<'a> BlockAcc<'a> {
         let mut rest = run;
         while rest.count > 0 {
             let extent = rest.basic.extent();
-            if self.count == RUNS || !self.can_take(rest.there, extent.to_u64(), rest.bytes()) {
-                // SAFETY: the caller's promise.
+            if self.runs.len() == RUNS || !self.can_take(rest.there, extent.to_u64(), rest.bytes())
+            {
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.finish(false)? };
                 continue;
             }
             let op = self.op;
-            let Some(message) = &mut self.messages[self.used - 1] else { unreachable!("used") };
+            let Some(message) = self.messages.last_mut() else { unreachable!("it can take") };
             let at = (rest.there - message.zero).to_usize();
             let (run, after) = rest.split(rest.count.min((LEASE_BYTES - at) / extent));
             message.part.end = at + run.bytes().to_usize();
             message.reads |= !run.is_overwritten(op);
-            self.runs[self.count].write(run);
-            self.count += 1;
-            message.runs.end = self.count;
+            self.runs.push(run);
+            message.runs.end = self.runs.len();
             rest = after;
         }
         Ok(())
@@ -107,7 +103,7 @@ impl<'a> BlockAcc<'a> {
     /// Takes a block before the lock, for runs that may follow. Other threads may have all
     /// blocks and wait for the lock, so the holder of the lock must not wait for a block.
     pub fn reserve(&mut self) {
-        if self.lock.is_some() && self.used == 0 && self.kept.is_none() {
+        if self.lock.is_some() && self.messages.is_empty() && self.kept.is_none() {
             self.kept = Some(self.target.peer.lease());
         }
     }
@@ -115,15 +111,13 @@ impl<'a> BlockAcc<'a> {
     /// Makes sure that the last message can take an element at `there`. Returns false if all
     /// blocks are in use, or if a pending run overlaps the bytes from there on.
     fn can_take(&mut self, there: u64, extent: u64, bytes: u64) -> bool {
-        let mut before = self.messages[..self.used].iter().flatten();
-        if before.any(|message| message.overlaps(there, bytes)) {
+        if self.messages.iter().any(|message| message.overlaps(there, bytes)) {
             return false;
         }
-        let last = self.messages[..self.used].last().and_then(Option::as_ref);
-        if last.is_some_and(|last| last.takes(there, extent)) {
+        if self.messages.last().is_some_and(|last| last.takes(there, extent)) {
             return true;
         }
-        let lease = match self.used {
+        let lease = match self.messages.len() {
             BLOCKS => None,
             0 => Some(self.kept.take().unwrap_or_else(|| self.target.peer.lease())),
             _ => self.target.peer.try_lease(),
@@ -131,9 +125,8 @@ impl<'a> BlockAcc<'a> {
         let Some(lease) = lease else { return false };
         let zero = there - there % ALIGNMENT;
         let at = (there - zero).to_usize();
-        let (part, runs) = (at..at, self.count..self.count);
-        self.messages[self.used] = Some(Message { lease, zero, part, runs, reads: false });
-        self.used += 1;
+        let (part, runs) = (at..at, self.runs.len()..self.runs.len());
+        self.messages.push(Message { lease, zero, part, runs, reads: false });
         true
     }
 
@@ -142,7 +135,7 @@ impl<'a> BlockAcc<'a> {
     /// # Safety
     /// As for `push`.
     pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let done = before.and_then(|()| unsafe { self.finish(true) });
         match &mut self.lock {
             Some(lock) => lock.release().and(done),
@@ -155,30 +148,29 @@ impl<'a> BlockAcc<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn finish(&mut self, last: bool) -> Result<()> {
-        if self.used == 0 {
+        if self.messages.is_empty() {
             return Ok(());
         }
         self.read()?;
-        for index in 0..core::mem::take(&mut self.used) {
-            let Some(message) = self.messages[index].take() else { unreachable!("used") };
-            // SAFETY: the caller's promise.
+        for (index, message) in core::mem::take(&mut self.messages).into_iter().enumerate() {
+            // SAFETY: guaranteed by the caller.
             unsafe { self.combine(&message) };
             self.write(message, index > 0 || last)?;
         }
-        self.count = 0;
+        self.runs.clear();
         Ok(())
     }
 
     /// Gets the elements that are needed, and the lock.
     fn read(&mut self) -> Result<()> {
-        let (target, messages) = (self.target, &mut self.messages[..self.used]);
+        let (target, messages) = (self.target, &mut self.messages);
         let mut get = || {
-            for message in messages.iter_mut().flatten().filter(|message| message.reads) {
+            for message in messages.iter_mut().filter(|message| message.reads) {
                 let zero = Remote { at: message.zero, ..target.at };
                 message.lease.read(zero, message.part.clone())?;
             }
             // The last one first: when it has arrived the others have, too.
-            messages.iter_mut().flatten().rev().try_for_each(|message| message.lease.arrived())
+            messages.iter_mut().rev().try_for_each(|message| message.lease.arrived())
         };
         // WRITEs of the runs before, and atomics of this process, may be under way to the same
         // elements.
@@ -194,10 +186,10 @@ impl<'a> BlockAcc<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn combine(&self, message: &Message<'_>) {
-        for run in self.runs(message.runs.clone()) {
+        for run in &self.runs[message.runs.clone()] {
             let here = message.lease.at().wrapping_add((run.there - message.zero).to_usize());
             let AccRun { basic, origin, result, count, .. } = *run;
-            // SAFETY: the caller vouches for operands and results; the block is ours, and the
+            // SAFETY: the caller guarantees operands and results; the block is ours, and the
             // elements were read, or are all written now.
             unsafe { reduce::accumulate_exclusive(self.op, basic, here, origin, result, count) };
         }
@@ -206,22 +198,18 @@ impl<'a> BlockAcc<'a> {
     /// Writes the elements of a message back. Releases its block with the write, or keeps it.
     fn write(&mut self, message: Message<'a>, leaves: bool) -> Result<()> {
         let Message { lease, zero, runs, .. } = message;
-        let mut parts = [const { 0..0 }; RUNS];
-        let mut count = 0;
-        for run in self.runs(runs).iter().filter(|_| self.op != Op::NoOp) {
+        let mut parts = SmallVec::<[Range<usize>; RUNS]>::new();
+        for run in self.runs[runs].iter().filter(|_| self.op != Op::NoOp) {
             let first = (run.there - zero).to_usize();
             let end = first + run.bytes().to_usize();
-            match &mut parts[..count] {
-                [.., part] if part.end == first => part.end = end,
-                _ => {
-                    parts[count] = first..end;
-                    count += 1;
-                }
+            match parts.last_mut() {
+                Some(part) if part.end == first => part.end = end,
+                _ => parts.push(first..end),
             }
         }
-        let (there, parts) = (Remote { at: zero, ..self.target.at }, &parts[..count]);
+        let there = Remote { at: zero, ..self.target.at };
         if leaves {
-            return lease.write(there, parts);
+            return lease.write(there, &parts);
         }
         let put = parts.iter().try_for_each(|part| {
             let from = lease.at().wrapping_add(part.start);
@@ -236,14 +224,5 @@ impl<'a> BlockAcc<'a> {
         });
         self.kept = Some(lease);
         put
-    }
-
-    fn runs(&self, which: Range<usize>) -> &[AccRun] {
-        assert!(which.end <= self.count);
-        // SAFETY: `push` has written the first `count`.
-        unsafe {
-            let first = self.runs.as_ptr().add(which.start).cast();
-            slice::from_raw_parts(first, which.len())
-        }
     }
 }

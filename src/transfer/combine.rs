@@ -18,8 +18,7 @@ use crate::fabric::Way;
 use crate::fabric::location::Unmapped;
 use crate::fabric::remote::Network;
 use crate::number::Number;
-use core::mem::MaybeUninit;
-use core::slice;
+use smallvec::SmallVec;
 
 /// An accumulate of many runs.
 #[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
@@ -58,7 +57,7 @@ impl<'a> UnmappedAcc<'a> {
     /// Until `done` returns: the operands may be read, the results written, and the elements at the
     /// target are inside of the window; without a lock no other call changes them.
     pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self {
                 UnmappedAcc::Process(copies) => copies.push(run),
@@ -73,7 +72,7 @@ impl<'a> UnmappedAcc<'a> {
     /// # Safety
     /// As for `push`.
     pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self {
                 UnmappedAcc::Process(copies) => before.and_then(|()| copies.finish()),
@@ -96,9 +95,8 @@ pub struct CopyAcc<'a> {
     whose: Unmapped<'a>,
     op: Op,
     buffer: CopyBuffer,
-    /// each run with its place in the buffer; the first `count` are valid
-    runs: [MaybeUninit<(AccRun, usize)>; RUNS],
-    count: usize,
+    /// each run with its place in the buffer
+    runs: SmallVec<[(AccRun, usize); RUNS]>,
     /// the used bytes of the buffer
     used: usize,
     /// one past the last byte at the target
@@ -107,8 +105,8 @@ pub struct CopyAcc<'a> {
 
 impl<'a> CopyAcc<'a> {
     fn new(whose: Unmapped<'a>, op: Op) -> CopyAcc<'a> {
-        let (buffer, runs) = (CopyBuffer::empty(), [const { MaybeUninit::uninit() }; RUNS]);
-        CopyAcc { whose, op, buffer, runs, count: 0, used: 0, end: 0 }
+        let (buffer, runs) = (CopyBuffer::empty(), SmallVec::new());
+        CopyAcc { whose, op, buffer, runs, used: 0, end: 0 }
     }
 
     /// # Safety
@@ -117,14 +115,13 @@ impl<'a> CopyAcc<'a> {
         let mut rest = run;
         while rest.count > 0 {
             let fitting = (COPY_BYTES - self.used) / rest.basic.extent();
-            if self.count == RUNS || fitting == 0 || rest.there < self.end {
-                // SAFETY: the caller's promise.
+            if self.runs.len() == RUNS || fitting == 0 || rest.there < self.end {
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.finish()? };
                 continue;
             }
             let (run, after) = rest.split(rest.count.min(fitting));
-            self.runs[self.count].write((run, self.used));
-            self.count += 1;
+            self.runs.push((run, self.used));
             self.end = after.there;
             self.used =
                 (self.used + run.bytes().to_usize()).next_multiple_of(ALIGNMENT).min(COPY_BYTES);
@@ -139,11 +136,9 @@ impl<'a> CopyAcc<'a> {
     /// As for [`UnmappedAcc::push`].
     unsafe fn finish(&mut self) -> Result<()> {
         let buffer = self.buffer.as_mut_ptr();
-        // SAFETY: `push` has written the first `count`.
-        let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast(), self.count) };
-        let runs = || runs.iter().copied();
+        let runs = || self.runs.iter().copied();
         let mut batch = self.whose.runs(Way::Get);
-        for (run, at) in runs().filter(|(run, _): &(AccRun, usize)| !run.is_overwritten(self.op)) {
+        for (run, at) in runs().filter(|(run, _)| !run.is_overwritten(self.op)) {
             // SAFETY: the run fits into the buffer, which is ours.
             unsafe { batch.push(buffer.wrapping_add(at), run.there, run.bytes()) };
         }
@@ -154,20 +149,21 @@ impl<'a> CopyAcc<'a> {
             for (run, at) in runs() {
                 let (here, AccRun { basic, origin, result, count, .. }) =
                     (buffer.wrapping_add(at), run);
-                // SAFETY: the caller vouches for operands and results; the elements were read, or
+                // SAFETY: the caller guarantees operands and results; the elements were read, or
                 // are all written now.
                 unsafe {
                     reduce::accumulate_exclusive(self.op, basic, here, origin, result, count)
                 };
                 if self.op != Op::NoOp {
-                    // SAFETY: as for reading; the caller vouches for the window's side.
+                    // SAFETY: as for reading; the caller guarantees the window's side.
                     unsafe { batch.push(here, run.there, run.bytes()) };
                 }
             }
             // SAFETY: the buffer lives until the writes are done.
             unsafe { batch.finish_here() }
         });
-        (self.count, self.used, self.end) = (0, 0, 0);
+        self.runs.clear();
+        (self.used, self.end) = (0, 0);
         done
     }
 }

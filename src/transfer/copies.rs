@@ -7,36 +7,19 @@ use super::acc::AccLock;
 use crate::datatype::type_map::{Offsets, Portion, Scattered, Strip};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::location::{Location, Unmapped};
+use crate::fabric::location::Unmapped;
 pub use crate::fabric::shm::mapped::copy;
 use crate::number::{Number, Offset};
 use core::hint::black_box;
 
-/// Copies `bytes` bytes between `here` and the window. Between nodes they may arrive after this
-/// returns.
-///
-/// # Safety
-/// `bytes` bytes at `location` are inside of the window, and those at `here` may be read or, for a
-/// get, written; between nodes until a flush.
-#[inline]
-pub unsafe fn transfer(way: Way, location: Location<'_>, here: *mut u8, bytes: u64) -> Result<()> {
-    // SAFETY: the caller vouches for both sides.
-    unsafe {
-        match location {
-            Location::Mapped(at) | Location::Own(at) => mapped(way, at, here, bytes),
-            Location::Unmapped(unmapped) => return unmapped.transfer(way, here, bytes),
-        }
-    }
-    Ok(())
-}
-
 /// Copies `bytes` bytes between `here` and window memory that is mapped `at`.
 ///
 /// # Safety
-/// As for [`transfer`].
+/// `bytes` bytes at `at` are inside of the window, and those at `here` may be read or, for a get,
+/// written.
 #[inline(always)]
 pub unsafe fn mapped(way: Way, at: *mut u8, here: *mut u8, bytes: u64) {
-    // SAFETY: the caller vouches for both sides.
+    // SAFETY: the caller guarantees both sides.
     unsafe {
         match way {
             Way::Put => copy(at, here, bytes),
@@ -51,7 +34,7 @@ pub unsafe fn mapped(way: Way, at: *mut u8, here: *mut u8, bytes: u64) {
 /// As for [`strip`].
 #[inline(always)]
 pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match portion {
             Portion::Strip(blocks) => strip(way, at, here, blocks),
@@ -64,11 +47,11 @@ pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>
 /// offsets zero.
 ///
 /// # Safety
-/// As for [`transfer`], of each block.
+/// As for [`mapped`], of each block.
 #[inline(always)]
 pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     let (there, from) = (strip.there.to_isize(), strip.here.to_isize());
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match strip.blocks {
             1 => {
@@ -119,7 +102,7 @@ unsafe fn many_blocks(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     };
     let aligned = |width: usize| (to.bits() | from.bits()) & (width - 1) == 0;
     let blocks = strip.blocks;
-    // SAFETY: the caller vouches for all blocks, and elements are at multiples of their size.
+    // SAFETY: the caller guarantees all blocks, and elements are at multiples of their size.
     unsafe {
         match strip.bytes {
             8 if aligned(8) => each_block(to, from, blocks, |to, from| element::<u64>(to, from)),
@@ -149,7 +132,7 @@ unsafe fn scattered(way: Way, at: *mut u8, here: *mut u8, blocks: Scattered<'_>)
     };
     let (length, bytes) = (blocks.blocks.to_usize(), blocks.bytes);
     let all = (length, bytes, bits(to, to_places) | bits(from, from_places));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (to_places, from_places) {
             (Offsets::Listed { places, base, .. }, Offsets::Every { first, stride }) => {
@@ -208,7 +191,7 @@ unsafe fn each_place(
     macro_rules! each {
         ($copy:expr $(, $bytes:expr)?) => {
             for n in 0..blocks {
-                // SAFETY: the caller vouches for all blocks, and elements are at multiples of their
+                // SAFETY: the caller guarantees all blocks, and elements are at multiples of their
                 // size.
                 unsafe { $copy(to(n), from(n) $(, $bytes)?) };
             }
@@ -233,7 +216,7 @@ unsafe fn each_place(
 /// It may be read and written, and both addresses are aligned.
 #[inline(always)]
 unsafe fn element<T: Copy>(to: *mut u8, from: *const u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { to.cast::<T>().write_volatile(from.cast::<T>().read_volatile()) };
 }
 
@@ -349,7 +332,7 @@ impl CopyBuffer {
         assert!(bytes <= COPY_BYTES);
         let mut buffer = CopyBuffer::empty();
         let here = buffer.as_mut_ptr();
-        // SAFETY: the buffer is large enough; the caller vouches for the window's side.
+        // SAFETY: the buffer is large enough; the caller guarantees the window's side.
         let once = |way| unsafe {
             let mut runs = whose.runs(way);
             runs.push(here, whose.address(), bytes.to_u64());

@@ -52,14 +52,14 @@ pub unsafe fn compare_and_swap(
     if let Some(to) = word.peer.at_target() {
         // SAFETY: the caller's duty; all ranks change the word by one atomic operation.
         unsafe { to.compare_and_swap((word.at, width), (expect, new), result) }?;
-        check.end_with_result();
+        check.end_later(true);
         return Ok(());
     }
     word.peer.order();
     let swap = Fetch::CompareSwap { expect, new };
     let (before, lock) = word.peer.fetch_and_read(word.at, swap, check.lock())?;
-    check.end(Some(lock))?;
-    // SAFETY: the caller vouches for the result.
+    check.end(lock)?;
+    // SAFETY: the caller guarantees the result.
     unsafe { ptr::copy_nonoverlapping(before.to_le_bytes().as_ptr(), result, width.into()) };
     Ok(())
 }
@@ -91,18 +91,18 @@ impl<'a> DistantAcc<'a> {
     /// As for [`super::combine::UnmappedAcc::push`].
     pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         if self.guard == Guard::Alone || !is_word(run.basic, run.there) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.others.push(run) };
         }
         if self.guard != Guard::Single {
             self.others.reserve();
         }
         match (&mut self.others.lock, self.guard) {
-            (Some(lock), Guard::Single) => self.words.check = lock.check()?,
+            (Some(lock), Guard::Single) => self.words.check = Some(lock.check()),
             (Some(lock), _) => lock.take(Unmapped::Distant(self.target))?,
             (None, _) => {}
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.words.push(run) }
     }
 
@@ -111,7 +111,7 @@ impl<'a> DistantAcc<'a> {
     /// # Safety
     /// As for `push`.
     pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let done = before.and_then(|()| self.words.finish());
             self.others.done(done)

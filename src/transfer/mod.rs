@@ -23,10 +23,14 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
+use crate::fabric::location::Location;
 use crate::mpi::{Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::report::{self, Wrong};
+use crate::window::address::{By, Reach, TargetRecord};
 pub use crate::window::quick_window::Quick;
+use crate::window::wide::WideWindow;
+use crate::window::wide::targets::WideTarget;
 use crate::window::{LocalWindow, Window};
 use core::ffi::c_int;
 
@@ -78,15 +82,61 @@ pub struct Place<'a> {
     pub node: &'a LocalWindow,
 }
 
-impl Place<'_> {
-    /// Returns the target's rank if an operation on it is legal now, or `None` for MPI_PROC_NULL.
+/// A target on which an operation is legal now, with its record, which the call looks up once.
+#[derive(Clone, Copy)]
+pub struct OpenTarget<'a> {
+    place: &'a Place<'a>,
+    rank: Rank,
+    record: TargetRecord<'a>,
+}
+
+impl<'a> OpenTarget<'a> {
+    /// Does `work` with the location of `reach` at a displacement, as [`LocalWindow::at`].
+    #[inline]
+    fn at<R>(
+        self,
+        place: (i64, Reach),
+        by: By,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.place.node.at((self.rank, self.record), place, by, work)
+    }
+
+    /// Whether this process alone accesses it by RMA now.
+    #[inline]
+    fn is_exclusive(self) -> bool {
+        self.place.window.epochs.is_exclusive(|| self.record.access())
+    }
+
+    /// Returns it as a target of another node that this process has contacted.
     #[inline(always)]
-    fn access(&self, rank: c_int) -> Result<Option<Rank>> {
+    fn contacted(self) -> (&'a WideWindow, &'a WideTarget) {
+        match self.record {
+            TargetRecord::ManyNodes(part, record) if let Some(target) = record.contacted() => {
+                (part, target)
+            }
+            _ => unreachable!("its memory is on another node"),
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Returns the target of a rank if an operation on it is legal now, or `None` for
+    /// MPI_PROC_NULL.
+    #[inline(always)]
+    fn access(&self, rank: c_int) -> Result<Option<OpenTarget<'_>>> {
+        let found = self.access_record(rank)?;
+        Ok(found.map(|(rank, record)| OpenTarget { place: self, rank, record }))
+    }
+
+    /// Returns the rank and the record of the target.
+    #[inline(always)]
+    fn access_record(&self, rank: c_int) -> Result<Option<(Rank, TargetRecord<'_>)>> {
         match self.node.target(rank) {
             Ok(rank) => {
-                self.window.remember(rank);
-                self.window.may_access(rank)?;
-                Ok(Some(rank))
+                let record = self.window.record(self.node, rank);
+                self.window.epochs.may_access(|| record.access())?;
+                Ok(Some((rank, record)))
             }
             Err(_) if rank == self.host.constants.proc_null => Ok(None),
             Err(error) => Err(error),

@@ -5,7 +5,7 @@
 //! 11 branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
 //! what they are for.
 
-use super::{Buffer, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
+use super::{Buffer, OpenTarget, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
@@ -13,9 +13,8 @@ use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::location::{Location, Unmapped};
 use crate::fabric::shm::mapped::copy_quick;
 use crate::number::{Number, Offset};
-use crate::rank_numbers::Rank;
 use crate::sync::computed;
-use crate::window::address::Reach;
+use crate::window::address::{By, Reach};
 use core::slice;
 use smallvec::SmallVec;
 
@@ -23,7 +22,7 @@ use smallvec::SmallVec;
 /// bytes are copied.
 ///
 /// # Safety
-/// As for [`put`] and [`get`].
+/// As for [`transfer`].
 #[inline(always)]
 pub unsafe fn transfer_quick(way: Way, to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     // In this order few values are in use at a time, so that the call needs few registers.
@@ -32,7 +31,7 @@ pub unsafe fn transfer_quick(way: Way, to: &Quick, origin: Buffer, disp: i64) ->
     let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
     let length = computed!(length);
     let at = to.target.bytes_at(disp, length)?;
-    // SAFETY: `bytes_at` checked the window's side, the caller vouches for the origin's.
+    // SAFETY: `bytes_at` checked the window's side, the caller guarantees the origin's.
     unsafe {
         match way {
             Way::Put => copy_quick(at, origin.address, length),
@@ -57,116 +56,124 @@ unsafe fn mapped(
     target: (&Shape, u64),
 ) {
     each_portion(origin, target, |portion| {
-        // SAFETY: the caller vouches for both sides of each run.
+        // SAFETY: the caller guarantees both sides of each run.
         unsafe { copies::portion(way, zero, here, portion) };
     });
 }
 
-/// MPI_Put.
+/// MPI_Put and MPI_Get.
 ///
 /// # Safety
-/// `origin` describes memory that may be read.
-pub unsafe fn put(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
-    // SAFETY: the caller vouches for the origin.
-    unsafe { transfer(place, Way::Put, origin, target) }
-}
-
-/// MPI_Get.
-///
-/// # Safety
-/// `origin` describes memory that may be written.
-pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
-    // SAFETY: the caller vouches for the origin.
-    unsafe { transfer(place, Way::Get, origin, target) }
-}
-
-/// # Safety
-/// As for `put` and `get`.
+/// `origin` describes memory that may be read or, for a get, written.
 #[inline(always)]
-unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuffer) -> Result<()> {
-    let Some(rank) = place.access(target.rank)? else {
+pub unsafe fn transfer(
+    place: Place<'_>,
+    way: Way,
+    origin: Buffer,
+    target: TargetBuffer,
+) -> Result<()> {
+    let Some((rank, record)) = place.access_record(target.rank)? else {
         return place.on_proc_null([origin], target);
     };
+    // Made where a function needs it, so that its parts are in registers.
+    let to = || OpenTarget { place: &place, rank, record };
     let Some(length) = place.dense_transfer(origin, target) else {
-        // SAFETY: the caller's promise is passed on.
-        return unsafe { transfer_shaped(place, way, rank, origin, target) };
+        // SAFETY: guaranteed by the caller.
+        return unsafe { transfer_shaped(to(), way, origin, target) };
     };
     if length == 0 {
         return Ok(());
     }
     not_null(origin.address, "null pointer as the origin address")?;
-    let here = origin.address;
-    let reach = Reach { first: 0, bytes: length };
-    if let Some(at) = place.window.mapped(rank, target.disp, reach) {
-        // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
-        unsafe { copies::mapped(way, at, here, length) };
-        return Ok(());
+    let (here, reach) = (origin.address, Reach { first: 0, bytes: length });
+    match place.node.at_once((rank, record), (target.disp, reach))? {
+        // SAFETY: `at_once` checked the window's side, the caller guarantees the origin's.
+        Some(location) => unsafe { block(&place, way, location, here, length) },
+        // SAFETY: the caller guarantees the origin.
+        None => unsafe { transfer_located(to(), way, target.disp, here, length) },
     }
-    if let Some(there) = place.node.elsewhere(rank, target.disp, reach)? {
-        // SAFETY: `elsewhere` checked the window's side, the caller vouches for the origin's.
-        return unsafe { there.at.begin(way, here, length) };
-    }
-    // SAFETY: the caller vouches for the origin.
-    unsafe { transfer_located(place, way, (rank, target.disp, reach), here) }
 }
 
-/// Transfers a block with a rank of this node whose memory is not mapped here, or of a dynamic
-/// window. A small put to memory that the system copies leaves later.
+/// Transfers one block with memory that few accesses reach.
 ///
 /// # Safety
-/// The bytes of `reach` at `here` may be read or, for a get, written.
+/// The bytes at `here` may be read or, for a get, written.
 #[inline(never)]
 unsafe fn transfer_located(
-    place: Place<'_>,
+    to: OpenTarget<'_>,
     way: Way,
-    (rank, disp, reach): (Rank, i64, Reach),
+    disp: i64,
     here: *mut u8,
+    bytes: u64,
 ) -> Result<()> {
-    place.node.at(rank, disp, reach, |location| {
-        // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-        unsafe {
-            match (way, location) {
-                (Way::Put, Location::Unmapped(Unmapped::Process(process, there))) => {
-                    put_later(place, process, there, here, reach.bytes)
-                }
-                _ => copies::transfer(way, location, here, reach.bytes),
-            }
-        }
+    to.at((disp, Reach { first: 0, bytes }), By::Own, move |location| {
+        // SAFETY: `at` checked the window's side, the caller guarantees the origin's.
+        unsafe { block(to.place, way, location, here, bytes) }
     })
+}
+
+/// Transfers one block. A small put to memory that the system copies leaves later, and between
+/// nodes the bytes may arrive later.
+///
+/// # Safety
+/// `bytes` bytes at `location` are inside of the window, and those at `here` may be read or, for a
+/// get, written; between nodes until a flush.
+#[inline(always)]
+unsafe fn block(
+    place: &Place<'_>,
+    way: Way,
+    location: Location<'_>,
+    here: *mut u8,
+    bytes: u64,
+) -> Result<()> {
+    // SAFETY: the caller guarantees both sides.
+    unsafe {
+        match (location, way) {
+            (Location::Mapped(at) | Location::Own(at), _) => {
+                copies::mapped(way, at, here, bytes);
+                Ok(())
+            }
+            (Location::Unmapped(Unmapped::Process(process, there)), Way::Put) => {
+                put_later(place, process, there, here, bytes)
+            }
+            (Location::Unmapped(Unmapped::Process(process, there)), Way::Get) => {
+                process.get(here, there, bytes)
+            }
+            (Location::Unmapped(Unmapped::Distant(there)), _) => there.begin(way, here, bytes),
+        }
+    }
 }
 
 /// Puts one block to a process of this node, later if it is small.
 ///
 /// # Safety
 /// As for [`Gathering::put_later`].
-#[inline(always)]
 unsafe fn put_later(
-    place: Place<'_>,
+    place: &Place<'_>,
     process: Gathering<'_>,
     there: u64,
     here: *const u8,
     bytes: u64,
 ) -> Result<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { process.put_later(there, here, bytes, || place.window.may_gather(place.node)) }
 }
 
 /// Transfers all other types and counts: lays the runs of both type maps over each other.
 ///
 /// # Safety
-/// As for `put` and `get`.
+/// As for [`transfer`].
 #[cold]
 unsafe fn transfer_shaped(
-    place: Place<'_>,
+    to: OpenTarget<'_>,
     way: Way,
-    rank: Rank,
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
     let origin_count = elements("invalid origin count", origin.count)?;
     let target_count = elements("invalid target count", target.count)?;
-    let origin_shape = place.shape(origin.datatype)?;
-    let target_shape = place.shape(target.datatype)?;
+    let origin_shape = to.place.shape(origin.datatype)?;
+    let target_shape = to.place.shape(target.datatype)?;
     let origin_bytes = total(&origin_shape, origin_count)?;
     let target_bytes = total(&target_shape, target_count)?;
     match way {
@@ -180,15 +187,14 @@ unsafe fn transfer_shaped(
         not_null(origin.address, "null pointer as the origin address")?;
     }
     let shaped = Shaped {
-        place,
+        to,
         way,
-        rank,
         disp: target.disp,
         address: origin.address,
         origin: (&origin_shape, origin_count),
         target: (&target_shape, target_count),
     };
-    // SAFETY: the caller vouches for the origin's type map at its address.
+    // SAFETY: the caller guarantees the origin's type map at its address.
     unsafe { shaped.transfer() }
 }
 
@@ -198,9 +204,8 @@ const _: () = assert!(size_of::<[u8; 1 << 10]>() as u64 == SMALL_BYTES_MAX);
 
 /// A transfer whose arguments are checked.
 struct Shaped<'a> {
-    place: Place<'a>,
+    to: OpenTarget<'a>,
     way: Way,
-    rank: Rank,
     disp: i64,
     /// the origin's address
     address: *mut u8,
@@ -213,17 +218,13 @@ impl Shaped<'_> {
     /// Each run of the origin's type map may be read or, for a get, written.
     unsafe fn transfer(&self) -> Result<()> {
         let (reach, offset) = reach(self.target.0, self.target.1)?;
-        if let Some(at) = self.place.window.mapped(self.rank, self.disp, reach) {
+        let whole = self.to.at((self.disp, reach), By::Own, |location| {
             // Displacement zero of the type map: `reach` begins `offset` bytes after it.
-            // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
-            return unsafe { self.at(Location::Mapped(at).offset(-offset)) };
-        }
-        let whole = self.place.node.at(self.rank, self.disp, reach, |location| {
-            // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
+            // SAFETY: `at` checked the window's side, the caller guarantees the origin's.
             unsafe { self.at(location.offset(-offset)) }
         });
         match whole {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Err(Error::NotInRegion { .. }) => unsafe { self.run_by_run() },
             whole => whole,
         }
@@ -241,11 +242,11 @@ impl Shaped<'_> {
     unsafe fn at(&self, zero: Location<'_>) -> Result<()> {
         match zero {
             Location::Mapped(zero) | Location::Own(zero) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { mapped(self.way, zero, self.address, self.origin, self.target) };
                 Ok(())
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Location::Unmapped(zero) => unsafe { self.unmapped(zero) },
         }
     }
@@ -256,20 +257,20 @@ impl Shaped<'_> {
     /// As for `at`.
     unsafe fn unmapped(&self, zero: Unmapped<'_>) -> Result<()> {
         if let (Way::Put, Unmapped::Process(process, there)) = (self.way, zero)
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             && let Some((first, block)) = unsafe { self.small_block() }
         {
             let (there, bytes) = (there.wrapping_add_signed(first), block.len().to_u64());
-            // SAFETY: bytes of this function, and the caller vouches for those of the target.
-            return unsafe { put_later(self.place, process, there, block.as_ptr(), bytes) };
+            // SAFETY: bytes of this function, and the caller guarantees those of the target.
+            return unsafe { put_later(self.to.place, process, there, block.as_ptr(), bytes) };
         }
         let mut runs = zero.runs(self.way);
         each_run(self.origin, self.target, |here, there, length| {
             let there = zero.address().wrapping_add_signed(there);
-            // SAFETY: the caller vouches for both sides of each run until they are done.
+            // SAFETY: the caller guarantees both sides of each run until they are done.
             unsafe { runs.push(self.here(here), there, length) };
         });
-        // SAFETY: the caller vouches for all runs until they are done.
+        // SAFETY: the caller guarantees all runs until they are done.
         unsafe { runs.finish() }
     }
 
@@ -287,7 +288,7 @@ impl Shaped<'_> {
         let (mut block, mut is_one) = (SmallBytes::new(), true);
         each_run(self.origin, self.target, |here, there, length| {
             is_one &= there == reach.first + block.len().to_u64().cast_signed();
-            // SAFETY: the caller vouches for the origin.
+            // SAFETY: the caller guarantees the origin.
             let run =
                 unsafe { slice::from_raw_parts(self.here(here).cast_const(), length.to_usize()) };
             block.extend_from_slice(run);
@@ -302,16 +303,14 @@ impl Shaped<'_> {
     /// As for `transfer`.
     #[cold]
     unsafe fn run_by_run(&self) -> Result<()> {
-        all_in_regions(self.target, |reach| {
-            self.place.node.at(self.rank, self.disp, reach, |_| Ok(()))
-        })?;
+        all_in_regions(self.target, |reach| self.to.at((self.disp, reach), By::Own, |_| Ok(())))?;
         let mut result = Ok(());
         each_run(self.origin, self.target, |here, there, bytes| {
             let reach = Reach { first: there, bytes };
             if result.is_ok() {
-                result = self.place.node.at(self.rank, self.disp, reach, |location| {
-                    // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-                    unsafe { copies::transfer(self.way, location, self.here(here), bytes) }
+                result = self.to.at((self.disp, reach), By::Own, |location| {
+                    // SAFETY: `at` checked the window's side, the caller guarantees the origin's.
+                    unsafe { block(self.to.place, self.way, location, self.here(here), bytes) }
                 });
             }
         });

@@ -17,7 +17,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::location::{Location, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
-use crate::window::address::Reach;
+use crate::window::address::{By, Reach};
 use core::ptr;
 
 /// A Fetch_and_op by one atomic instruction. `Some` if the arguments allowed that, and the
@@ -35,7 +35,7 @@ pub unsafe fn fetch_and_op_quick(
     let (at, kernel) = to.word((disp, datatype), |host, basic| {
         reduce::fetch_kernel(*host.tables.ops.find(op)?, basic)
     })?;
-    // SAFETY: the window's side was checked, the caller vouches for the other two.
+    // SAFETY: the window's side was checked, the caller guarantees the other two.
     unsafe { kernel(origin, result, at) };
     Some(())
 }
@@ -54,7 +54,7 @@ pub unsafe fn accumulate_quick(
     let (at, kernel) = to.word((disp, datatype), |host, basic| {
         reduce::change_kernel(*host.tables.ops.find(op)?, basic)
     })?;
-    // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
+    // SAFETY: the window's side was checked, the caller guarantees the origin's; there is no
     // result.
     unsafe { kernel(origin, ptr::null_mut(), at) };
     Some(())
@@ -73,7 +73,7 @@ pub unsafe fn compare_and_swap_quick(
     (disp, datatype): (i64, Handle),
 ) -> Option<()> {
     let (at, kernel) = to.word((disp, datatype), |_, basic| reduce::compare_kernel(basic))?;
-    // SAFETY: the window's side was checked, the caller vouches for the other three.
+    // SAFETY: the window's side was checked, the caller guarantees the other three.
     unsafe { kernel(origin, compare, result, at) };
     Some(())
 }
@@ -92,31 +92,20 @@ pub unsafe fn fetch_and_op(
     let access = place.access(target.rank)?;
     let op = operation(place, op)?;
     let basic = predefined(place, target.datatype)?;
-    let Some(rank) = access else { return Ok(()) };
+    let Some(to) = access else { return Ok(()) };
     not_null(result, "null pointer as the result address")?;
     if op != Op::NoOp {
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
-    let work = |location: Location<'_>| {
-        if let Location::Mapped(at) = location
-            && by_instruction(place, basic, at)
-            && let Some(kernel) = reduce::fetch_kernel(op, basic)
-        {
-            return single(place, rank, || {
-                // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-                unsafe { kernel(origin, result, at) };
-            });
-        }
-        // Between nodes it costs a round trip to read the lock, and here no process can hold it.
-        let alone = place.node.spans_nodes() && place.window.is_exclusive(rank);
-        let guard = if alone { Guard::Held } else { Guard::Single };
-        let disp = target.disp;
-        let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
-        // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
-        unsafe { work.on_elements(basic, location, (origin, Some(result)), 1) }
-    };
-    place.node.at_common(rank, target.disp, reach, work)
+    // Between nodes it costs a round trip to read the lock, and here no process can hold it.
+    let alone = place.node.spans_nodes() && to.is_exclusive();
+    let guard = if alone { Guard::Held } else { Guard::Single };
+    let work = AccCall { to, disp: target.disp, op, zero: None, guard, elements: 1 };
+    to.at((target.disp, reach), By::All, |location| {
+        // SAFETY: `at` checked the window's side, the caller guarantees the buffers.
+        unsafe { work.on_elements(basic, (location, reach), (origin, Some(result)), 1) }
+    })
 }
 
 /// MPI_Compare_and_swap: one element of a type that the standard allows.
@@ -135,28 +124,27 @@ pub unsafe fn compare_and_swap(
     if !basic.compares() {
         return Err(Error::Wrong(Class::Type, "the datatype cannot be compared"));
     }
-    let Some(rank) = access else { return Ok(()) };
+    let Some(to) = access else { return Ok(()) };
     not_null(origin.cast_mut(), "null pointer as the origin address")?;
     not_null(compare.cast_mut(), "null pointer as the compare address")?;
     not_null(result, "null pointer as the result address")?;
     let size = basic.extent();
     let reach = Reach { first: 0, bytes: size.to_u64() };
-    let work = |location: Location<'_>| match location {
-        Location::Mapped(at) if by_instruction(place, basic, at) => {
-            // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
+    to.at((target.disp, reach), By::All, |location| match location {
+        Location::Mapped(at) if by_instruction(place.node, basic, at) => {
+            // SAFETY: `at` checked the window's side, the caller guarantees the other three, and
             // `needs_lock` was checked.
-            single(place, rank, || unsafe {
+            single(to, || unsafe {
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })
         }
         Location::Unmapped(Unmapped::Distant(word))
             if distant::is_changed_at_once(place.node, basic, word.at.at) =>
         {
-            let Some(check) = LockCheck::new(place, rank)? else { unreachable!("no device") };
-            // SAFETY: the caller vouches for the buffers; `at_common` checked the window's side.
+            // SAFETY: the caller guarantees the buffers; `at` checked the window's side.
             unsafe {
                 let values = (load_word(compare, size), load_word(origin, size));
-                distant::compare_and_swap(word, check, size.low_u8(), values, result)
+                distant::compare_and_swap(word, LockCheck::new(to), size.low_u8(), values, result)
             }
         }
         other => {
@@ -167,18 +155,17 @@ pub unsafe fn compare_and_swap(
                 true
             };
             match other {
-                Location::Mapped(at) | Location::Own(at) => locked(place, rank, 1, |_| {
+                Location::Mapped(at) | Location::Own(at) => locked(to, 1, |_| {
                     swap(at);
                     Ok(())
                 }),
-                // SAFETY: `at_common` checked the window's side; `swap` changes one element.
+                // SAFETY: `at` checked the window's side; `swap` changes one element.
                 Location::Unmapped(whose) => unsafe {
-                    CopyBuffer::change(whose, size, AccLock::new(place, rank), swap)
+                    CopyBuffer::change(whose, size, AccLock::new(to), swap)
                 },
             }
         }
-    };
-    place.node.at_common(rank, target.disp, reach, work)
+    })
 }
 
 /// Returns an element of `bytes` bytes, at most eight, as the low bytes of a word.

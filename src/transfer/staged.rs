@@ -13,37 +13,29 @@ use super::{Accumulation, Buffer, Place, TargetBuffer, accumulate, elements, put
 use crate::datatype::reduce::Op;
 use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
+use crate::fabric::Way;
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
 use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds, gpu};
 use core::ptr;
 use smallvec::SmallVec;
 
-/// MPI_Put.
+/// MPI_Put and MPI_Get.
 ///
 /// # Safety
-/// As for [`put_get::put`].
+/// As for [`put_get::transfer`].
 #[inline(always)]
-pub unsafe fn put(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
+pub unsafe fn transfer(
+    place: Place<'_>,
+    way: Way,
+    origin: Buffer,
+    target: TargetBuffer,
+) -> Result<()> {
     match gpu() {
-        // SAFETY: the caller's promise.
-        None => unsafe { put_get::put(place, origin, target) },
-        // SAFETY: the caller's promise.
-        Some(gpu) => unsafe { staged_put(gpu, place, origin, target) },
-    }
-}
-
-/// MPI_Get.
-///
-/// # Safety
-/// As for [`put_get::get`].
-#[inline(always)]
-pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
-    match gpu() {
-        // SAFETY: the caller's promise.
-        None => unsafe { put_get::get(place, origin, target) },
-        // SAFETY: the caller's promise.
-        Some(gpu) => unsafe { staged_get(gpu, place, origin, target) },
+        // SAFETY: guaranteed by the caller.
+        None => unsafe { put_get::transfer(place, way, origin, target) },
+        // SAFETY: guaranteed by the caller.
+        Some(gpu) => unsafe { staged_transfer(gpu, place, way, origin, target) },
     }
 }
 
@@ -54,9 +46,9 @@ pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Res
 #[inline(always)]
 pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
     match gpu() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         None => unsafe { accumulate::accumulate(place, call) },
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Some(gpu) => unsafe { staged_accumulate(gpu, place, call) },
     }
 }
@@ -74,9 +66,9 @@ pub unsafe fn fetch_and_op(
     op: Handle,
 ) -> Result<()> {
     match gpu() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         None => unsafe { single::fetch_and_op(place, origin, result, target, op) },
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Some(gpu) => unsafe { staged_fetch_and_op(gpu, place, (origin, result), target, op) },
     }
 }
@@ -94,9 +86,9 @@ pub unsafe fn compare_and_swap(
     target: TargetBuffer,
 ) -> Result<()> {
     match gpu() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         None => unsafe { single::compare_and_swap(place, origin, compare, result, target) },
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Some(gpu) => unsafe {
             staged_compare_and_swap(gpu, place, (origin, compare), result, target)
         },
@@ -104,37 +96,25 @@ pub unsafe fn compare_and_swap(
 }
 
 /// # Safety
-/// As for [`put`].
+/// As for [`transfer`].
 #[cold]
-unsafe fn staged_put(
+unsafe fn staged_transfer(
     gpu: Gpu,
     place: Place<'_>,
+    way: Way,
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
-    let from = HostCopy::of(gpu, place, Some(origin), target)?;
-    let origin = from.as_ref().map_or(origin, |from| from.buffer);
+    let copy = HostCopy::of(gpu, place, Some(origin), target)?;
+    let origin = copy.as_ref().map_or(origin, |copy| copy.buffer);
+    let (from, into) = match way {
+        Way::Put => (copy.as_ref(), None),
+        Way::Get => (None, copy.as_ref()),
+    };
     // SAFETY: the caller's promise; the copy is as the buffer is.
-    let put = || unsafe { put_get::put(place, origin, target) };
+    let work = || unsafe { put_get::transfer(place, way, origin, target) };
     // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[from.as_ref()], None, put) }
-}
-
-/// # Safety
-/// As for [`get`].
-#[cold]
-unsafe fn staged_get(
-    gpu: Gpu,
-    place: Place<'_>,
-    origin: Buffer,
-    target: TargetBuffer,
-) -> Result<()> {
-    let into = HostCopy::of(gpu, place, Some(origin), target)?;
-    let origin = into.as_ref().map_or(origin, |into| into.buffer);
-    // SAFETY: the caller's promise; the copy is as the buffer is.
-    let get = || unsafe { put_get::get(place, origin, target) };
-    // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[], into.as_ref(), get) }
+    unsafe { with_copies((place, target), &[from], into, work) }
 }
 
 /// # Safety
@@ -212,7 +192,7 @@ unsafe fn with_copies(
 ) -> Result<()> {
     let is_staged = into.is_some() || from.iter().any(Option::is_some);
     for read in from.iter().flatten() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { read.read()? };
     }
     let done = work();
@@ -306,7 +286,7 @@ impl HostCopy {
     /// # Safety
     /// The buffer may be read.
     unsafe fn read(&self) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.move_data(CopyDirection::ToHost) }
     }
 
@@ -315,7 +295,7 @@ impl HostCopy {
     /// # Safety
     /// The buffer may be written.
     unsafe fn write_back(&self) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.move_data(CopyDirection::ToDevice) }
     }
 

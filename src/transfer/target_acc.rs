@@ -10,7 +10,7 @@
 
 use super::acc::{AccLock, LockCheck};
 use super::acc_run::{AccRun, Guard};
-use super::{Place, unpaired};
+use super::{OpenTarget, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
@@ -18,13 +18,10 @@ use crate::fabric::location::{Distant, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::reduction::{Protection, Reduction};
 use crate::fabric::remote::{
-    AccumulateAt, AtTarget, Bytes, Elements, Network, OPERANDS_COPIED_MAX,
+    AccumulateAt, AtTarget, Bytes, Elements, Network, OPERANDS_COPIED_MAX, Remote,
 };
 use crate::number::Number;
-use crate::rank_numbers::Rank;
-use crate::window::wide::locate::Elsewhere;
-use core::mem::MaybeUninit;
-use core::slice;
+use smallvec::SmallVec;
 
 /// The most runs that are sent together.
 const RUNS: usize = 128;
@@ -51,9 +48,7 @@ pub struct TargetAcc<'a> {
     held: bool,
     /// the type of the pending runs
     what: Option<Reduction>,
-    /// the first `count` are valid
-    runs: [MaybeUninit<Elements>; RUNS],
-    count: usize,
+    runs: SmallVec<[Elements; RUNS]>,
     /// bytes of their elements
     bytes: u64,
     /// whether memory of the user is in use
@@ -78,8 +73,7 @@ impl<'a> TargetAcc<'a> {
             lock,
             held: false,
             what: None,
-            runs: [const { MaybeUninit::uninit() }; RUNS],
-            count: 0,
+            runs: SmallVec::new(),
             bytes: 0,
             lends: false,
             padded: Vec::new(),
@@ -94,15 +88,15 @@ impl<'a> TargetAcc<'a> {
         let Some(what) = Reduction::new(self.op, run.basic) else {
             return unpaired(self.op, run.basic);
         };
-        if self.count == RUNS || self.count > 0 && self.what != Some(what) {
-            // SAFETY: the caller's promise.
+        if self.runs.len() == RUNS || !self.runs.is_empty() && self.what != Some(what) {
+            // SAFETY: guaranteed by the caller.
             unsafe { self.send(false)? };
+            self.runs.clear();
         }
         let bytes = run.bytes();
         let result = run.result.map(|result| self.arriving(run.basic, result, bytes));
         let there = run.there;
-        self.runs[self.count].write(Elements { there, bytes, operands: run.origin, result });
-        self.count += 1;
+        self.runs.push(Elements { there, bytes, operands: run.origin, result });
         self.bytes += bytes;
         self.lends |= result.is_some() || bytes > OPERANDS_COPIED_MAX;
         self.what = Some(what);
@@ -125,7 +119,7 @@ impl<'a> TargetAcc<'a> {
     /// # Safety
     /// As for `push`.
     pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let sent = before.and_then(|()| unsafe { self.send(true) });
         // The answer to the release comes after all others.
         let mut done = match &mut self.lock {
@@ -146,17 +140,13 @@ impl<'a> TargetAcc<'a> {
         done
     }
 
-    /// Sends the pending runs; none is left afterwards. `last`: no others follow.
+    /// Sends the pending runs, which are to be cleared then. `last`: no others follow.
     ///
     /// # Safety
     /// As for `push`.
     unsafe fn send(&mut self, last: bool) -> Result<()> {
-        let (Some(what), count) = (self.what.take(), core::mem::take(&mut self.count)) else {
-            return Ok(());
-        };
-        let bytes = core::mem::take(&mut self.bytes);
-        // SAFETY: `push` has written the first `count`.
-        let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast::<Elements>(), count) };
+        let Some(what) = self.what.take() else { return Ok(()) };
+        let (bytes, runs) = (core::mem::take(&mut self.bytes), &self.runs[..]);
         let call = |protection| AccumulateAt { what, protection, within: self.target.at, runs };
         let (to, target) = (self.to, self.target);
         // SAFETY: the caller's promise, for each of the calls.
@@ -167,12 +157,14 @@ impl<'a> TargetAcc<'a> {
                 return to.accumulate(&call(protection));
             };
             if self.guard == Guard::Single && what.fits(Protection::Atomic, runs[0].there) {
-                let (call, check) = (call(Protection::Atomic), lock.check()?);
-                return single(to, &call, check);
+                let fetches = runs[0].result.is_some();
+                to.accumulate(&call(Protection::Atomic))?;
+                lock.check().end_later(fetches);
+                return Ok(());
             }
             let call = call(Protection::Locked);
             if !self.held && last && bytes <= UNCERTAIN_BYTES_MAX {
-                let seen = to.accumulate_under(&call, lock.around()?)?;
+                let seen = to.accumulate_under(&call, lock.around())?;
                 if lock.has_been(seen)? {
                     return Ok(());
                 }
@@ -185,70 +177,43 @@ impl<'a> TargetAcc<'a> {
     }
 }
 
-/// Sends an accumulate on one element without a result, which the target changes by one atomic
-/// operation: a request and no wait. Returns `None` for other elements, and where the target does
-/// not combine elements.
-///
-/// # Safety
-/// The operand may be read.
+/// Returns the way to have one element changed by one atomic operation of the target, which is most
+/// calls: a request and no wait. `width`: its bytes, or 0 if it has padding. Returns `None` for
+/// other elements, and where the target does not combine elements.
 #[inline(always)]
-pub unsafe fn post_word(
-    there: &Elsewhere<'_>,
+pub fn one_word<'a>(
+    there: Distant<'a>,
     (op, basic): (Op, Basic),
-    operand: *const u8,
-) -> Option<Result<()>> {
-    let (to, what) = (there.at.peer.at_target()?, Reduction::of_standard(op, basic)?);
-    let at = there.at.at;
-    if basic.size() != basic.extent() || !what.fits(Protection::Atomic, at.at) {
-        return None;
-    }
-    // SAFETY: the caller's promise.
-    let sent = unsafe { to.accumulate_one(what, at, operand) };
-    Some(sent.map(|()| there.note_unsettled()))
+    width: u64,
+) -> Option<(&'a <Peer as Network>::AtTarget, Reduction)> {
+    let (target, what) = (there.peer.at_target()?, Reduction::of_standard(op, basic)?);
+    let last = width.wrapping_sub(1);
+    let is_word = last < 8 && there.at.at & last == 0;
+    debug_assert_eq!(is_word, width > 0 && what.fits(Protection::Atomic, there.at.at));
+    is_word.then_some((target, what))
 }
 
-/// Carries out a call on one element that the target changes by one atomic operation, which is most
-/// calls. Returns `None` for other elements, and where the target does not combine elements.
+/// Carries out a call on one element in the way that [`one_word`] has returned.
 ///
 /// # Safety
 /// As for [`super::combine::UnmappedAcc::push`].
 #[inline(always)]
-pub unsafe fn one_word(
-    (place, rank): (Place<'_>, Rank),
-    target: Distant<'_>,
-    (op, basic): (Op, Basic),
+pub unsafe fn send_word(
+    to: OpenTarget<'_>,
+    (target, what): (&<Peer as Network>::AtTarget, Reduction),
+    at: Remote,
     (operands, result): (*const u8, Option<*mut u8>),
-) -> Option<Result<()>> {
-    let (to, what) = (target.peer.at_target()?, Reduction::new(op, basic)?);
-    let (protection, there) = (Protection::Atomic, target.at.at);
-    if basic.size() != basic.extent() || !what.fits(protection, there) {
-        return None;
-    }
-    let bytes = basic.size().to_u64();
-    let runs = &[Elements { there, bytes, operands, result }];
-    let call = AccumulateAt { what, protection, within: target.at, runs };
-    let check = LockCheck::new(place, rank);
-    // SAFETY: the caller's promise.
-    Some(check.and_then(|check| unsafe { single(to, &call, check) }))
-}
-
-/// Sends an accumulate on a single word, which takes no lock.
-///
-/// # Safety
-/// As for [`AtTarget::accumulate`].
-#[inline]
-unsafe fn single(
-    to: &impl AtTarget,
-    call: &AccumulateAt<'_>,
-    check: Option<LockCheck<'_>>,
 ) -> Result<()> {
-    let fetches = call.runs.iter().any(|run| run.result.is_some());
-    // SAFETY: the caller's duty.
-    unsafe { to.accumulate(call) }?;
-    match check {
-        Some(check) if fetches => check.end_with_result(),
-        Some(check) => check.end(None)?,
-        None => {}
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if result.is_none() {
+            target.accumulate_one(what, at, operands)?;
+        } else {
+            let (protection, bytes) = (Protection::Atomic, what.extent());
+            let runs = &[Elements { there: at.at, bytes, operands, result }];
+            target.accumulate(&AccumulateAt { what, protection, within: at, runs })?;
+        }
     }
+    LockCheck::new(to).end_later(result.is_some());
     Ok(())
 }

@@ -16,8 +16,7 @@ use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network, Remote};
 use crate::fabric::{Fetch, Way};
 use core::cell::Cell;
-use core::mem::MaybeUninit;
-use core::slice;
+use smallvec::SmallVec;
 
 /// The most words that are changed with one wait.
 const WORDS_MAX: usize = Peer::WORDS_MAX;
@@ -28,9 +27,7 @@ const RUNS: usize = WORDS_MAX;
 pub struct WordAcc<'a> {
     target: Distant<'a>,
     op: Op,
-    /// the first `count` are valid
-    runs: [MaybeUninit<AccRun>; RUNS],
-    count: usize,
+    runs: SmallVec<[AccRun; RUNS]>,
     /// the number of words in all of them; at most [`WORDS_MAX`], except for MPI_NO_OP
     words: usize,
     /// the end of a call on a single word; `None`: the call holds the lock
@@ -53,7 +50,7 @@ impl Word {
     /// # Safety
     /// The run has an operand.
     unsafe fn operand(&self) -> u64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.run.origin.cast::<u64>().read_unaligned() }
     }
 
@@ -73,7 +70,7 @@ impl Word {
     /// The result may be written.
     unsafe fn found(&self) {
         if let Some(result) = self.run.result {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { result.cast::<u64>().write_unaligned(self.seen) };
         }
     }
@@ -82,8 +79,8 @@ impl Word {
 impl<'a> WordAcc<'a> {
     /// Starts without runs.
     pub fn new(target: Distant<'a>, op: Op) -> WordAcc<'a> {
-        let (runs, lock) = ([const { MaybeUninit::uninit() }; RUNS], Cell::new(None));
-        WordAcc { target, op, runs, count: 0, words: 0, check: None, lock }
+        let (runs, lock) = (SmallVec::new(), Cell::new(None));
+        WordAcc { target, op, runs, words: 0, check: None, lock }
     }
 
     /// Adds a run of words.
@@ -94,23 +91,17 @@ impl<'a> WordAcc<'a> {
         let mut rest = run;
         while rest.count > 0 {
             let fitting = if self.op == Op::NoOp { usize::MAX } else { WORDS_MAX - self.words };
-            if self.count == RUNS || fitting == 0 {
-                // SAFETY: the caller's promise.
+            if self.runs.len() == RUNS || fitting == 0 {
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.finish()? };
                 continue;
             }
             let (run, after) = rest.split(rest.count.min(fitting));
-            self.runs[self.count].write(run);
-            self.count += 1;
+            self.runs.push(run);
             self.words += run.count;
             rest = after;
         }
         Ok(())
-    }
-
-    fn runs(&self) -> &[AccRun] {
-        // SAFETY: `push` has written the first `count`.
-        unsafe { slice::from_raw_parts(self.runs.as_ptr().cast(), self.count) }
     }
 
     fn at(&self, there: u64) -> Remote {
@@ -122,9 +113,9 @@ impl<'a> WordAcc<'a> {
     /// # Safety
     /// As for `push`.
     pub unsafe fn finish(&mut self) -> Result<()> {
-        let Some(first) = self.runs().first() else { return Ok(()) };
+        let Some(first) = self.runs.first() else { return Ok(()) };
         let fetches = first.result.is_some();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let done = unsafe {
             match self.op {
                 Op::Sum if !fetches => self.post(),
@@ -132,10 +123,16 @@ impl<'a> WordAcc<'a> {
                 _ => self.fetch(),
             }
         };
-        (self.count, self.words) = (0, 0);
-        match self.check.take() {
-            Some(check) => done.and_then(|()| check.end(self.lock.take())),
-            None => done,
+        self.runs.clear();
+        self.words = 0;
+        done?;
+        match (self.check.take(), self.lock.take()) {
+            (Some(check), Some(lock)) => check.end(lock),
+            (Some(check), None) => {
+                check.end_later(false);
+                Ok(())
+            }
+            (None, _) => Ok(()),
         }
     }
 
@@ -161,13 +158,13 @@ impl<'a> WordAcc<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn post(&self) -> Result<()> {
-        let mut words = [const { MaybeUninit::uninit() }; WORDS_MAX];
-        let words = self.list(&mut words);
+        let mut words = SmallVec::new();
+        self.list(&mut words);
         // Elements that this rank wrote while it was alone at the target.
         self.target.peer.order_puts();
         self.target.peer.post_all(words.len(), |index| {
             let word = &words[index];
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             (self.at(word.run.there), unsafe { word.operand() })
         })
     }
@@ -182,9 +179,9 @@ impl<'a> WordAcc<'a> {
         self.target.peer.order();
         let mut batch = Unmapped::Distant(self.target).runs(Way::Get);
         let mut before = 0;
-        for run in self.runs() {
+        for run in &self.runs {
             if let Some(to) = to(before, run) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { batch.push(to, run.there, run.bytes()) };
             }
             before += run.count;
@@ -202,20 +199,14 @@ impl<'a> WordAcc<'a> {
         Ok(())
     }
 
-    /// The words of the runs, one by one.
-    fn list<'w>(&self, words: &'w mut [MaybeUninit<Word>; WORDS_MAX]) -> &'w mut [Word] {
-        let mut count = 0;
-        for run in self.runs() {
-            let mut rest = *run;
-            while rest.count > 0 {
-                let (run, after) = rest.split(1);
-                words[count].write(Word { run, seen: 0, new: 0 });
-                count += 1;
-                rest = after;
-            }
-        }
-        // SAFETY: the first `count` were written.
-        unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast(), count) }
+    /// Adds the words of the runs, one by one.
+    fn list(&self, words: &mut SmallVec<[Word; WORDS_MAX]>) {
+        let words_of = |run: &AccRun| {
+            let run = *run;
+            (0..run.count).map(move |index| run.split(index).1.split(1).0)
+        };
+        let all = self.runs.iter().flat_map(words_of);
+        words.extend(all.map(|run| Word { run, seen: 0, new: 0 }));
     }
 
     /// Carries out any operation but a sum without a result.
@@ -223,8 +214,8 @@ impl<'a> WordAcc<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn fetch(&self) -> Result<()> {
-        let mut words = [const { MaybeUninit::uninit() }; WORDS_MAX];
-        let words = self.list(&mut words);
+        let mut words = SmallVec::new();
+        self.list(&mut words);
         let mut before = [0; WORDS_MAX];
         if self.op != Op::Sum {
             let first = before.as_mut_ptr();
@@ -233,20 +224,20 @@ impl<'a> WordAcc<'a> {
             for (word, seen) in words.iter_mut().zip(before) {
                 word.seen = seen;
             }
-            // SAFETY: the caller's promise.
-            return unsafe { self.change(words, &mut before) };
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.change(&mut words, &mut before) };
         }
         self.target.peer.order();
         let before = &mut before[..words.len()];
         let sum = |index: usize| {
             let word: &Word = &words[index];
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             (self.at(word.run.there), Fetch::Add(unsafe { word.operand() }))
         };
         self.fetch_all(sum, before)?;
         for (word, seen) in words.iter_mut().zip(before) {
             word.seen = *seen;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { word.found() };
         }
         Ok(())
@@ -260,11 +251,11 @@ impl<'a> WordAcc<'a> {
     unsafe fn change(&self, mut left: &mut [Word], before: &mut [u64; WORDS_MAX]) -> Result<()> {
         loop {
             let changes = |_, word: &mut Word| {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 word.new = unsafe { word.combined(self.op) };
                 word.new != word.seen
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             left = unsafe { keep(left, changes) };
             if left.is_empty() {
                 return Ok(());
@@ -279,7 +270,7 @@ impl<'a> WordAcc<'a> {
                 let expected = core::mem::replace(&mut word.seen, before[index]);
                 expected != word.seen
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             left = unsafe { keep(left, failed) };
         }
     }
@@ -301,7 +292,7 @@ unsafe fn keep(
             words[kept] = word;
             kept += 1;
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { word.found() };
         }
     }

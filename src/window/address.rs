@@ -7,7 +7,8 @@ mod descriptor_fuzz;
 pub use descriptor_fuzz::descriptors;
 
 use super::target::{QuickPart, Target};
-use super::wide::locate::By;
+use super::wide::WideWindow;
+use super::wide::targets::WideRecord;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;
@@ -30,24 +31,53 @@ pub struct Reach {
     pub bytes: u64,
 }
 
+/// The access to memory that a call needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// the fastest access of this process: load and store on its own node
+    Own,
+    /// the access that all ranks can use, so that their operations are atomic with each other
+    All,
+}
+
+/// The record of a target. A call looks it up once.
+#[derive(Clone, Copy)]
+pub enum TargetRecord<'a> {
+    /// of a window whose ranks are all on this node
+    OneNode(&'a Target),
+    /// of a window over several nodes
+    ManyNodes(&'a WideWindow, &'a WideRecord),
+}
+
+impl<'a> TargetRecord<'a> {
+    /// Returns how this process may access the target now.
+    #[inline(always)]
+    pub fn access(self) -> &'a TargetAccess {
+        match self {
+            TargetRecord::OneNode(target) => &target.access,
+            TargetRecord::ManyNodes(_, record) => &record.access,
+        }
+    }
+}
+
 impl Descriptor {
     /// Returns the offset of the first byte of `reach` at displacement `disp` in the memory that a
     /// rank exposes.
     ///
     /// # Errors
     /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, rank: Rank, disp: i64, reach: Reach) -> Result<u64> {
         let start = disp.cast_unsigned().checked_mul(self.disp_unit);
         let first = start.and_then(|start| start.checked_add_signed(reach.first));
-        match first {
-            Some(first)
-                if disp >= 0 && first <= self.exposed && reach.bytes <= self.exposed - first =>
-            {
-                Ok(first)
-            }
-            _ => Err(self.outside(rank, disp, reach)),
+        if let Some(first) = first
+            && let Some(left) = self.exposed.checked_sub(first)
+            && disp >= 0
+            && reach.bytes <= left
+        {
+            return Ok(first);
         }
+        Err(self.outside(rank, disp, reach))
     }
 
     #[cold]
@@ -71,45 +101,67 @@ impl LocalWindow {
     #[inline]
     pub fn at<R>(
         &self,
-        rank: Rank,
-        disp: i64,
-        reach: Reach,
-        work: impl FnOnce(Location<'_>) -> Result<R>,
-    ) -> Result<R> {
-        self.at_by(By::Own, (rank, disp, reach), work)
-    }
-
-    /// Like [`LocalWindow::at`], but by the transport that all ranks can use, so that their
-    /// operations are atomic with each other.
-    #[inline]
-    pub fn at_common<R>(
-        &self,
-        rank: Rank,
-        disp: i64,
-        reach: Reach,
-        work: impl FnOnce(Location<'_>) -> Result<R>,
-    ) -> Result<R> {
-        self.at_by(By::All, (rank, disp, reach), work)
-    }
-
-    #[inline]
-    fn at_by<R>(
-        &self,
+        target: (Rank, TargetRecord<'_>),
+        place: (i64, Reach),
         by: By,
-        (rank, disp, reach): (Rank, i64, Reach),
         work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
+        match self.at_once(target, place)? {
+            Some(location) => work(location),
+            None => self.at_length(target, place, by, work),
+        }
+    }
+
+    /// Returns the location of most accesses: memory of a window of one node that is mapped here,
+    /// or memory of another node that was not attached.
+    ///
+    /// # Errors
+    /// As for [`LocalWindow::at`].
+    #[inline(always)]
+    pub fn at_once<'a>(
+        &'a self,
+        (rank, record): (Rank, TargetRecord<'a>),
+        (disp, reach): (i64, Reach),
+    ) -> Result<Option<Location<'a>>> {
         debug_assert!(rank.0 < self.size);
-        if let Some(many) = self.many_nodes() {
-            return self.at_wide(many.part, (rank, disp, reach), by, work);
+        match (record, &self.memory) {
+            (TargetRecord::OneNode(target), _) => {
+                Ok(target.reach(disp, reach).map(Location::Mapped))
+            }
+            (TargetRecord::ManyNodes(..), Memory::Attached(_)) => Ok(None),
+            (TargetRecord::ManyNodes(part, record), _) => {
+                part.elsewhere(self, (rank, record), (disp, reach))
+            }
         }
-        if let Memory::Attached(regions) = &self.memory {
-            return self.at_attached(regions, (rank, disp, reach), By::Own, work);
-        }
+    }
+
+    /// Implements [`LocalWindow::at`] for all other accesses.
+    #[inline(never)]
+    fn at_length<R>(
+        &self,
+        (rank, record): (Rank, TargetRecord<'_>),
+        (disp, reach): (i64, Reach),
+        by: By,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let location = match (record, &self.memory) {
+            (_, Memory::Attached(regions)) => {
+                return self.at_attached(regions, (rank, disp, reach), by, work);
+            }
+            (TargetRecord::OneNode(_), _) => self.locate(rank, disp, reach)?,
+            (TargetRecord::ManyNodes(part, record), _) => {
+                part.locate(self, (rank, record), (disp, reach), by)?
+            }
+        };
+        work(location)
+    }
+
+    /// Returns the location of `reach` at displacement `disp` of `rank`, on one node.
+    fn locate(&self, rank: Rank, disp: i64, reach: Reach) -> Result<Location<'_>> {
         let index = rank.on_only_node();
         let exposed = self.blocks.descriptor(index);
         let first = exposed.find(rank, disp, reach)?;
-        work(self.location(index, exposed, (first, reach.bytes))?)
+        self.location(index, exposed, (first, reach.bytes))
     }
 
     /// Returns the mappable bytes of the memory of a rank of this node in a created window, if any.
@@ -266,7 +318,7 @@ impl LocalWindow {
 
 impl Target {
     /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
-    #[inline]
+    #[inline(always)]
     pub fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
         let (start, _) = self.start(disp)?;
         let first = start.checked_add_signed(reach.first)?;
@@ -305,42 +357,34 @@ impl Target {
 }
 
 impl Window {
+    /// Returns the record of a rank of the window. The first call makes it: fast-path calls find
+    /// the target by it.
+    #[inline(always)]
+    pub fn record<'a>(&'a self, node: &'a LocalWindow, rank: Rank) -> TargetRecord<'a> {
+        match (&self.quick, node.wide.as_deref()) {
+            (_, Some(part)) => TargetRecord::ManyNodes(part, part.record(rank)),
+            (Some(quick), None) => TargetRecord::OneNode(self.near_record(quick, rank)),
+            (None, None) => unreachable!("a window of one node has a quick part"),
+        }
+    }
+
     /// Returns the record of a rank of the window, whose ranks are all on this node.
     #[inline(always)]
-    fn record<'a>(&'a self, quick: &'a QuickPart, rank: Rank) -> &'a Target {
-        quick.targets.get(rank.on_only_node(), || self.new_record(quick, rank))
+    fn near_record<'a>(&'a self, quick: &'a QuickPart, rank: Rank) -> &'a Target {
+        let known = quick.targets.find(rank.on_only_node());
+        known.unwrap_or_else(|| self.new_record(quick, rank))
     }
 
     #[cold]
-    fn new_record(&self, quick: &QuickPart, rank: Rank) -> Target {
+    #[inline(never)]
+    fn new_record<'a>(&'a self, quick: &'a QuickPart, rank: Rank) -> &'a Target {
         let Carrier::Node(node) = &self.carrier else { unreachable!("its ranks are on this node") };
         let (target, is_quick) = Target::of(node, rank.on_only_node());
+        let record = quick.targets.get(rank.on_only_node(), || target);
         if is_quick {
             registry::serve_transfers(quick.handle);
         }
-        target
-    }
-
-    /// Makes the record of a rank of the window, whose ranks are all on this node, if it has none:
-    /// fast-path calls find the target by it.
-    #[inline]
-    pub fn remember(&self, rank: Rank) {
-        if let Some(quick) = &self.quick {
-            self.record(quick, rank);
-        }
-    }
-
-    /// Returns the address of `reach` at the displacement, if all its bytes are mapped here, on a
-    /// window of one node. `rank` is a rank of the window.
-    #[inline]
-    pub fn mapped(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
-        self.record(self.quick.as_ref()?, rank).reach(disp, reach)
-    }
-
-    /// Whether an operation on a rank of the window is legal now.
-    #[inline]
-    pub fn may_access(&self, rank: Rank) -> Result<()> {
-        self.epochs.may_access(|| self.access_of(rank))
+        record
     }
 
     /// Whether a flush of a rank of the window is legal now.
@@ -349,17 +393,11 @@ impl Window {
         self.epochs.may_flush(|| self.access_of(rank))
     }
 
-    /// Whether this process alone accesses a rank of the window by RMA now.
-    #[inline]
-    pub fn is_exclusive(&self, rank: Rank) -> bool {
-        self.epochs.is_exclusive(|| self.access_of(rank))
-    }
-
     /// Returns how this process may access a rank of the window now.
     #[inline]
     pub fn access_of(&self, rank: Rank) -> &TargetAccess {
         match &self.quick {
-            Some(quick) => &self.record(quick, rank).access,
+            Some(quick) => &self.near_record(quick, rank).access,
             None => self.wide_access_of(rank),
         }
     }
@@ -367,7 +405,7 @@ impl Window {
     #[inline(never)]
     fn wide_access_of(&self, rank: Rank) -> &TargetAccess {
         let part = self.local().and_then(|node| node.wide.as_deref());
-        part.map_or(&UNKNOWN_TARGET, |part| part.access(rank))
+        part.map_or(&UNKNOWN_TARGET, |part| &part.record(rank).access)
     }
 
     /// Returns the ranks that this process holds, and how. For a report.
@@ -379,8 +417,8 @@ impl Window {
             return quick.targets.all().filter_map(of).collect();
         }
         let part = self.local().and_then(|node| node.wide.as_deref());
-        let all = part.map_or(Vec::new(), |part| part.accesses());
-        all.into_iter().filter_map(|(rank, access)| Some((rank, access.hold()?))).collect()
+        let all = part.map_or(Vec::new(), |part| part.all_records());
+        all.into_iter().filter_map(|(rank, record)| Some((rank, record.access.hold()?))).collect()
     }
 }
 

@@ -1,9 +1,8 @@
 //! Dynamic windows (MPI-4.1 §12.2.4): attach, detach, and access to attached memory. `regions` has
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
-use super::address::Reach;
+use super::address::{By, Reach, TargetRecord};
 use super::protocols::on_words;
-use super::wide::locate::By;
 use super::{LocalWindow, Memory, library_loads};
 use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::regions::tables::{RegionEntry, RegionLocation, Regions};
@@ -101,17 +100,16 @@ impl LocalWindow {
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
-    /// Implements [`LocalWindow::at_common`], for a dynamic window inside
-    /// [`LocalWindow::while_attached`].
+    /// Implements [`LocalWindow::at`] by the access that all ranks can use, for a dynamic window
+    /// inside [`LocalWindow::while_attached`].
     pub fn at_held<R>(
         &self,
-        rank: Rank,
-        disp: i64,
-        reach: Reach,
+        (rank, record): (Rank, TargetRecord<'_>),
+        (disp, reach): (i64, Reach),
         work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         let Memory::Attached(regions) = &self.memory else {
-            return self.at_common(rank, disp, reach, work);
+            return self.at((rank, record), (disp, reach), By::All, work);
         };
         let range = range(rank, disp, reach)?;
         let read = |table, entries: &mut [RegionEntry]| self.read_table(rank, table, entries);

@@ -73,7 +73,8 @@ impl LocalWindow {
     /// Records that puts were sent, and whether one of them failed.
     fn record_sent(&self, has_error: bool) {
         if has_error {
-            self.small_puts.record_error();
+            // Relaxed: as in `error_of_puts`.
+            self.small_puts.failed.store(true, Ordering::Relaxed);
         }
     }
 

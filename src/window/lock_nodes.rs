@@ -38,7 +38,7 @@ impl Nodes for NodesOf<'_> {
 
     fn pause(&self) -> Result<()> {
         self.node.comm().progress(Host::get());
-        match self.node.many_nodes().is_some_and(|many| many.part.wide.wire.rings()) {
+        match self.node.many_nodes().is_some_and(|many| many.part.wide.wire.is_served()) {
             // An attempt is a round trip, and answers sleep, too.
             true => std::thread::sleep(REST),
             false => std::thread::yield_now(),

@@ -231,13 +231,18 @@ impl Targets {
         unsafe { &*target }
     }
 
-    /// Returns the record of a target, which `make` makes the first time.
+    /// Returns the record of a target, if it has one.
     #[inline(always)]
-    pub fn get(&self, rank: RankOnNode, make: impl FnOnce() -> Target) -> &Target {
+    pub fn find(&self, rank: RankOnNode) -> Option<&Target> {
         assert!(rank.0 < self.size);
         // SAFETY: a rank of the window.
         let known = unsafe { self.of(rank) };
-        if ptr::eq(known, &raw const NO_TARGET) { self.insert(rank, make()) } else { known }
+        (!ptr::eq(known, &raw const NO_TARGET)).then_some(known)
+    }
+
+    /// Returns the record of a target, which `make` makes the first time.
+    pub fn get(&self, rank: RankOnNode, make: impl FnOnce() -> Target) -> &Target {
+        self.find(rank).unwrap_or_else(|| self.insert(rank, make()))
     }
 
     /// Sets the record of a target, unless another thread has done so.

@@ -112,10 +112,4 @@ impl WindowPuts {
             }
         });
     }
-
-    /// Records that a call that completes puts has found an error.
-    pub(super) fn record_error(&self) {
-        // Relaxed: as in `may_wait`.
-        self.failed.store(true, Ordering::Relaxed);
-    }
 }

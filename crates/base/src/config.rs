@@ -253,7 +253,7 @@ impl Config {
 /// environment (setuid, setgid, file capabilities; ld.so(8), secure-execution mode).
 #[allow(unsafe_code)]
 fn is_privileged() -> bool {
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

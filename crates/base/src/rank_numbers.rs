@@ -60,7 +60,7 @@ impl Rank {
     }
 
     /// Undoes [`RankOnNode::in_error_of_transport`].
-    pub const fn of_error_of_road(self) -> RankOnNode {
+    pub const fn of_transport_error(self) -> RankOnNode {
         RankOnNode(self.0)
     }
 }

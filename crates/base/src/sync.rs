@@ -170,7 +170,7 @@ pub fn full_fence() {
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline(always)]
 pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         core::arch::asm!(
             "sub dword ptr [{of} + {offset}], {step}",
@@ -193,7 +193,7 @@ pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool 
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline(always)]
 pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         core::arch::asm!(
             "lock sub dword ptr [{of} + {offset}], 1",
@@ -215,7 +215,7 @@ pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
 #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
 #[inline(always)]
 pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let count = unsafe { &*core::ptr::from_ref(of).byte_add(OFFSET).cast::<AtomicI32>() };
     // Relaxed: it orders nothing.
     let left = count.load(Ordering::Relaxed) - STEP;
@@ -231,7 +231,7 @@ pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool 
 #[inline(always)]
 pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
     full_fence();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { count_at::<T, OFFSET, 1>(of) }
 }
 

@@ -40,9 +40,11 @@
 //! Queue nodes are used in contention only, one by each process unless it has many threads, and the
 //! counters of a barrier are used one after the other: these share lines.
 
+#[cfg(any(test, feature = "test-util"))]
+use crate::WordKind;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::{WordAt, WordId, WordKind};
+use crate::{WordAt, WordId};
 
 /// Words in a cache line.
 const LINE: u32 = 8;
@@ -142,6 +144,7 @@ pub fn bit_of(rank: Rank) -> (u32, u64) {
 }
 
 /// Returns how a word may change in a window of `size` ranks; the simulator checks every access.
+#[cfg(any(test, feature = "test-util"))]
 pub fn kind(word: WordId, size: u32) -> WordKind {
     match word.0 {
         word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => WordKind::Owned,
@@ -301,6 +304,7 @@ pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
 }
 
 /// Returns how a word that is reached through a device may change.
+#[cfg(any(test, feature = "test-util"))]
 pub fn kind_far(word: WordId) -> WordKind {
     match word.0 {
         word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => WordKind::Owned,

@@ -106,6 +106,7 @@ pub enum Fetch {
 }
 
 /// How a control word may change. The simulator checks that the protocols comply.
+#[cfg(any(test, feature = "test-util"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordKind {
     /// by [`Words::fetch`] and [`Words::post`] alone, by its owner too
@@ -120,7 +121,7 @@ pub enum WordKind {
 /// The operations that synchronisation needs, on 64-bit control words.
 ///
 /// No rank stores into another rank's word: a reader may see parts of 8 bytes that a device writes,
-/// but never parts of an addition. A word is of one [`WordKind`]; `fabric::layout` has the kind of
+/// but never parts of an addition. A word is of one `WordKind`; `fabric::layout` has the kind of
 /// each word.
 pub trait Words {
     /// Whether an operation on another rank's word takes a round trip, so that repetitions are

@@ -51,7 +51,7 @@ impl Distant<'_> {
     /// As for [`Bytes::put`] or [`Bytes::get`].
     #[inline(always)]
     pub unsafe fn begin(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match way {
                 Way::Put => Bytes::put(self.peer, self.at, here, bytes),
@@ -95,23 +95,6 @@ impl<'a> Unmapped<'a> {
         }
     }
 
-    /// Copies `bytes` bytes between `here` and this location. With a distant process they are under
-    /// way when this returns.
-    ///
-    /// # Safety
-    /// As for [`Bytes::put`] or [`Bytes::get`].
-    #[inline]
-    pub unsafe fn transfer(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
-        unsafe {
-            match (self, way) {
-                (Unmapped::Process(process, there), Way::Put) => process.put(there, here, bytes),
-                (Unmapped::Process(process, there), Way::Get) => process.get(here, there, bytes),
-                (Unmapped::Distant(distant), way) => distant.begin(way, here, bytes),
-            }
-        }
-    }
-
     /// Sends the gathered puts, before an access by another transport.
     pub fn send_gathered(self) {
         match self {
@@ -147,7 +130,7 @@ impl Runs<'_> {
     /// As for [`super::remote::Runs::push`].
     #[inline]
     pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self {
                 Runs::Process(batch) => batch.push(here, there, bytes),
@@ -162,9 +145,9 @@ impl Runs<'_> {
     /// As for `push`.
     pub unsafe fn finish(self) -> Result<()> {
         match self {
-            // SAFETY: the caller's duty.
-            Runs::Process(batch) => unsafe { batch.finish() },
-            // SAFETY: the caller's duty.
+            // SAFETY: guaranteed by the caller.
+            Runs::Process(mut batch) => unsafe { Batch::finish(&mut batch) },
+            // SAFETY: guaranteed by the caller.
             Runs::Distant(_, runs) => unsafe { runs.finish() },
         }
     }
@@ -175,10 +158,10 @@ impl Runs<'_> {
     /// As for `push`.
     pub unsafe fn finish_here(self) -> Result<()> {
         match self {
-            // SAFETY: the caller's duty.
-            Runs::Process(batch) => unsafe { batch.finish() },
+            // SAFETY: guaranteed by the caller.
+            Runs::Process(mut batch) => unsafe { Batch::finish(&mut batch) },
             Runs::Distant(peer, runs) => {
-                // SAFETY: the caller's duty.
+                // SAFETY: guaranteed by the caller.
                 let sent = unsafe { runs.finish() };
                 // Also after an error, because runs under way use the caller's buffers.
                 let arrived = Bytes::flush_local(peer);

@@ -151,7 +151,7 @@ impl Bytes for ExamplePeer {
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         if bytes > 0 {
-            // SAFETY: the caller's duty.
+            // SAFETY: guaranteed by the caller.
             let bytes = unsafe { core::slice::from_raw_parts(from, bytes as usize) };
             self.send(Work::Put(bytes.to_vec()), to, None);
         }

@@ -233,13 +233,13 @@ impl<P: Deref<Target: Bytes>> Bytes for Faulty<P> {
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         self.call()?;
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.transport.put(to, from, bytes) }
     }
 
     unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
         self.call()?;
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.transport.get(to, from, bytes) }
     }
 

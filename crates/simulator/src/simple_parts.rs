@@ -25,7 +25,7 @@ impl<B: Bytes> Runs for Each<'_, B> {
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
         let there = Remote { at: there, ..self.within };
         if self.done.is_ok() {
-            // SAFETY: the caller's duty.
+            // SAFETY: guaranteed by the caller.
             self.done = unsafe {
                 match self.way {
                     Way::Put => self.peer.put(there, here, bytes),

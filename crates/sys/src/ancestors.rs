@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn this_process_descends_from_its_parent() {
         let own = crate::process::id();
-        // SAFETY: a plain question.
+        // SAFETY: a system call that writes to no memory of this process.
         let above = unsafe { libc::getppid() };
         assert_eq!(parent(Path::new("/proc"), own), Some(above));
         if above > 0 {

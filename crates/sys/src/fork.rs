@@ -76,7 +76,7 @@ impl SegmentPart {
         if !self.is_open() {
             return false;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         if copied && unsafe { self.replace_by_copy() } {
             return true;
         }
@@ -114,7 +114,7 @@ impl SegmentPart {
             while from < end {
                 let (to, bytes) = ((from - self.offset).to_usize(), (end - from).to_usize());
                 let (copy, at) = (copy.wrapping_add(to).cast(), from.cast_signed());
-                // SAFETY: inside of the room that the caller vouches for.
+                // SAFETY: inside of the room that the caller guarantees.
                 let read = || unsafe { libc::pread(self.name.fd, copy, bytes, at) };
                 match u64::try_from(uninterrupted(read)) {
                     Ok(0) | Err(_) => return false,

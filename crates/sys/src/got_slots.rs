@@ -160,7 +160,7 @@ pub unsafe fn redirect(name: &CStr, to: usize, mut begin: impl FnMut(usize)) {
             let now = unsafe { read::<usize>(slot) };
             // Slots that no call has used yet lead into their own object.
             if now == next || object.holds(now.to_u64()) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { object.store(slot, to) };
                 changed |= now == next;
             } else if now != to {

@@ -42,7 +42,7 @@ pub(super) struct Object {
 /// # Safety
 /// There is one at that address.
 pub(super) unsafe fn read<T: Copy>(address: u64) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { with_exposed_provenance::<T>(address.to_usize()).read_unaligned() }
 }
 

@@ -21,7 +21,7 @@ pub fn page_bytes() -> u64 {
     use std::sync::OnceLock;
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        // SAFETY: a plain question.
+        // SAFETY: a system call that writes to no memory of this process.
         let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned();
         assert!(bytes.is_power_of_two() && bytes >= PAGE_BYTES_MIN, "pages of {bytes} bytes");
         bytes
@@ -46,7 +46,7 @@ pub fn map_private(bytes: u64, rights: i32) -> Result<*mut u8> {
 mod tests {
     #[test]
     fn it_is_the_size_of_the_systems_pages() {
-        // SAFETY: a plain question.
+        // SAFETY: a system call that writes to no memory of this process.
         let asked = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         assert_eq!(super::page_bytes(), asked as u64);
     }

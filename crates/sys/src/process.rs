@@ -108,7 +108,7 @@ pub fn number_of(bytes: &[u8]) -> u64 {
 
 /// Returns the user whose rights this process has.
 pub fn user() -> u32 {
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     unsafe { libc::geteuid() }
 }
 
@@ -141,7 +141,7 @@ pub fn has_own_proc() -> bool {
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| {
-        // SAFETY: a plain question.
+        // SAFETY: a system call that writes to no memory of this process.
         let online = (unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1))
             .cast_unsigned()
             .to_usize();

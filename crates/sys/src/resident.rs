@@ -131,7 +131,7 @@ mod tests {
         unsafe { base.cast::<u8>().add(3 * page_bytes() as usize).write(1) };
         assert_eq!(missing(address, bytes as u64), 63 * page_bytes());
         assert_eq!(missing(address + 3 * page_bytes() + 5, 10), 0);
-        // SAFETY: ours, and not used again.
+        // SAFETY: an object of this library, not used again.
         assert_eq!(unsafe { libc::munmap(base, bytes) }, 0);
         assert_eq!(missing(address, bytes as u64), 0);
     }

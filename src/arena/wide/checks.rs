@@ -135,15 +135,15 @@ impl WideArena {
                 Error::NoAccess { rank: self.rank_of_process(node, pid), node, pid }
             }
             Error::Died { rank, pid } => self.lost(Loss {
-                rank: self.rank_of(rank.of_error_of_road()),
+                rank: self.rank_of(rank.of_transport_error()),
                 pid,
                 cause: Cause::Died,
             }),
             Error::Fault { rank, address } => {
-                Error::Fault { rank: self.rank_of(rank.of_error_of_road()), address }
+                Error::Fault { rank: self.rank_of(rank.of_transport_error()), address }
             }
             Error::Forbidden { rank, pid } => {
-                Error::Forbidden { rank: self.rank_of(rank.of_error_of_road()), pid }
+                Error::Forbidden { rank: self.rank_of(rank.of_transport_error()), pid }
             }
             error => error,
         }

@@ -8,6 +8,7 @@ use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, atomic_calls};
 use crate::epoch::{exposure, fence};
 use crate::error::{Error, Result};
+use crate::fabric::remote::Bytes;
 use crate::fabric::remote_words::Far;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::full_fence;
@@ -65,11 +66,14 @@ impl<'a> Protocols for ManyNodes<'a> {
     }
 
     fn flush_local(&self, target: Rank) -> Result<()> {
-        self.part.flush_local(self.node, target)
+        let Some(target) = self.part.known_target(target) else { return Ok(()) };
+        self.part.settle_results(self.node, target)?;
+        target.peer.flush_local()
     }
 
     fn flush_local_all(&self) -> Result<()> {
-        self.part.flush_local_all(self.node)
+        self.part.settle_all_results(self.node)?;
+        self.part.wide.peers.flush_local()
     }
 
     fn single(
@@ -104,7 +108,7 @@ impl LocalWindow {
     /// Whether targets execute accumulates, so that the processor of the target changes elements
     /// for ranks of all nodes.
     pub fn accumulates_at_targets(&self) -> bool {
-        self.wide.as_deref().is_some_and(|part| part.wide.wire.accumulates())
+        self.wide.as_deref().is_some_and(|part| part.wide.wire.is_served())
     }
 
     /// Whether its ranks are on several nodes, and all of them report how long they waited.

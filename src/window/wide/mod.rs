@@ -3,7 +3,7 @@
 //! keeps nothing per rank, except for the targets that it has contacted ([`targets`]).
 
 pub mod exchange;
-pub mod locate;
+mod locate;
 pub mod many_nodes;
 pub mod post_lists;
 pub mod targets;
@@ -15,7 +15,6 @@ use crate::arena::descriptor::Descriptor;
 use crate::arena::wide::notes::Notes;
 use crate::arena::wide::shared::Shared;
 use crate::arena::wide::{Member, WideArena};
-use crate::epoch::access::TargetAccess;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::fabric::net::Exposed;
@@ -26,7 +25,7 @@ use crate::util::known::Known;
 use parking_lot::Mutex;
 use post_lists::Areas;
 use std::sync::Arc;
-use targets::WideTarget;
+use targets::WideRecord;
 
 /// The part of a window that only windows over several nodes have.
 pub struct WideWindow {
@@ -39,10 +38,8 @@ pub struct WideWindow {
     places: Shared<Place>,
     /// the memory that this process has registered for the window
     _exposed: Vec<Exposed>,
-    /// what this process knows of the ranks that it has contacted
-    targets: Known<Rank, WideTarget>,
-    /// how it may access ranks now, of those that it has held
-    access: Known<Rank, TargetAccess>,
+    /// what this process knows of the ranks that it has accessed or held
+    records: Known<Rank, WideRecord>,
     /// the areas of this rank's long lists of posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs
@@ -64,17 +61,6 @@ struct Place {
 }
 
 impl WideWindow {
-    /// Returns how this process may access a rank now.
-    #[inline]
-    pub fn access(&self, rank: Rank) -> &TargetAccess {
-        self.access.get_or_default(rank)
-    }
-
-    /// Returns the access of all ranks that this process has held.
-    pub fn accesses(&self) -> Vec<(Rank, &TargetAccess)> {
-        self.access.all()
-    }
-
     /// Returns the addresses of a node's memory of the window.
     fn place(&self, node: NodeNumber) -> Place {
         self.places.at(node.0)

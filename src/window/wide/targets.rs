@@ -1,6 +1,6 @@
-//! The targets of a window over several nodes: records of the ranks that this process has
-//! contacted. A target is created at the first access and found without a lock afterwards. Other
-//! ranks have no record.
+//! The targets of a window over several nodes: records of the ranks that this process has accessed
+//! or held. A record is made at the first access and found without a lock afterwards. Other ranks
+//! have none.
 //!
 //! One process serves each rank: the leader of its node if the node owns the window's memory,
 //! otherwise the rank itself. All operations on a rank go through the queue pair to that process,
@@ -13,6 +13,7 @@ use super::WideWindow;
 use crate::arena::Arena;
 use crate::arena::descriptor::Descriptor;
 use crate::arena::wide::Member;
+use crate::epoch::access::TargetAccess;
 use crate::epoch::lock::atomic_calls;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedMarks;
 use crate::error::Result;
@@ -26,6 +27,23 @@ use crate::window::{LocalWindow, Memory};
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
+
+/// What this process knows of a rank of the window.
+#[derive(Default)]
+pub struct WideRecord {
+    /// how it may access the rank now
+    pub access: TargetAccess,
+    /// how it reaches the rank, from the first contact on
+    target: OnceLock<WideTarget>,
+}
+
+impl WideRecord {
+    /// Returns the rank as a target if this process has contacted it.
+    #[inline]
+    pub fn contacted(&self) -> Option<&WideTarget> {
+        self.target.get()
+    }
+}
 
 /// A rank of the window that this process has contacted.
 pub struct WideTarget {
@@ -97,33 +115,48 @@ impl KnownDescriptor {
 }
 
 impl WideWindow {
-    /// Waits until the local buffers of all transfers with a rank may be reused.
-    pub fn flush_local(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
-        let Some(target) = self.known_target(rank) else { return Ok(()) };
-        self.settle_results(node, target)?;
-        target.peer.flush_local()
+    /// Returns the record of a rank, and makes it at the first access.
+    #[inline]
+    pub fn record(&self, rank: Rank) -> &WideRecord {
+        self.records.get_or_default(rank)
     }
 
-    /// Waits until the local buffers of all transfers may be reused.
-    pub fn flush_local_all(&self, node: &LocalWindow) -> Result<()> {
-        self.settle_all_results(node)?;
-        self.wide.peers.flush_local()
+    /// Returns all records.
+    pub fn all_records(&self) -> Vec<(Rank, &WideRecord)> {
+        self.records.all()
     }
 
-    /// Returns the target for a rank, and creates it at the first access.
+    /// Returns the target for a rank, and contacts it at the first access.
     #[inline]
     pub fn target(&self, node: &LocalWindow, rank: Rank) -> Result<&WideTarget> {
-        self.targets.get(rank, || self.new_target(node, rank))
+        self.target_of(node, (rank, self.record(rank)))
     }
 
-    /// Returns the target for a rank if this process has accessed the rank before.
+    /// Returns the target of a record, and contacts the rank at the first access.
+    #[inline]
+    pub fn target_of<'a>(
+        &self,
+        node: &LocalWindow,
+        (rank, record): (Rank, &'a WideRecord),
+    ) -> Result<&'a WideTarget> {
+        match record.contacted() {
+            Some(target) => Ok(target),
+            None => self.contact_target(node, (rank, record)),
+        }
+    }
+
+    /// Returns the target for a rank if this process has contacted the rank before.
     #[inline]
     pub fn known_target(&self, rank: Rank) -> Option<&WideTarget> {
-        self.targets.find(rank)
+        self.records.find(rank)?.contacted()
     }
 
     #[cold]
-    fn new_target(&self, node: &LocalWindow, rank: Rank) -> Result<WideTarget> {
+    fn contact_target<'a>(
+        &self,
+        node: &LocalWindow,
+        (rank, record): (Rank, &'a WideRecord),
+    ) -> Result<&'a WideTarget> {
         let member = self.wide.member(rank);
         let (peer, block, data) = match &node.memory {
             Memory::Common(_) => {
@@ -137,7 +170,8 @@ impl WideWindow {
             }
         };
         let (accumulating, unconfirmed) = (Mutex::default(), UnconfirmedMarks::default());
-        Ok(WideTarget { rank, member, peer, block, data, accumulating, unconfirmed })
+        let target = WideTarget { rank, member, peer, block, data, accumulating, unconfirmed };
+        Ok(record.target.get_or_init(|| target))
     }
 
     /// Returns the memory that a target exposes.

@@ -2,7 +2,8 @@
 //! with a request (MPI-4.1 §12.3.5). A call that waits for the request or tests it gives them
 //! progress. No function here waits.
 
-use super::many_nodes::ManyNodes;
+use super::WideWindow;
+use super::targets::WideTarget;
 use crate::arena::wide::WideArena;
 use crate::error::Result;
 use crate::fabric::net::Pending;
@@ -35,30 +36,30 @@ impl RequestWork for Transfer {
 }
 
 impl LocalWindow {
+    /// Returns a rank as a target of another node that this process has contacted, if it is one.
+    fn contacted(&self, rank: Rank) -> Option<(&WideWindow, &WideTarget)> {
+        let part = self.wide.as_deref()?;
+        Some((part, part.known_target(rank)?))
+    }
+
     /// Returns the value for the argument `before` of [`LocalWindow::pending`]. Call before a
     /// transfer with the rank.
     pub fn lent(&self, target: Rank) -> u64 {
-        match self.many_nodes().and_then(|many| many.part.known_target(target)) {
-            None => 0,
-            Some(target) => target.peer.lent(),
-        }
+        self.contacted(target).map_or(0, |(_, target)| target.peer.lent())
     }
 
     /// Waits for the results of accumulates on single words of a rank. A call with a request that
     /// has such a result returns after that: its request must not be complete before, and what is
     /// left to do may wait for a lock, which the progress of a request must not.
     pub fn wait_for_results(&self, target: Rank) -> Result<()> {
-        let Some(ManyNodes { part, .. }) = self.many_nodes() else { return Ok(()) };
-        let Some(target) = part.known_target(target) else { return Ok(()) };
-        part.settle_results(self, target)
+        self.contacted(target).map_or(Ok(()), |(part, target)| part.settle_results(self, target))
     }
 
     /// Returns the transfers with a rank that were begun since [`LocalWindow::lent`] returned
     /// `before` and are not complete at this process: their buffers are in use, or their data have
     /// not arrived.
     pub fn pending(&self, target: Rank, before: u64) -> Result<Option<Transfer>> {
-        let Some(ManyNodes { part, .. }) = self.many_nodes() else { return Ok(None) };
-        let Some(target) = part.known_target(target) else { return Ok(None) };
+        let Some((part, target)) = self.contacted(target) else { return Ok(None) };
         let pending = Pending::of(&target.peer, before)?;
         Ok(pending.map(|pending| Transfer { pending, wide: Arc::downgrade(&part.wide) }))
     }

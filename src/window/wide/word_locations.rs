@@ -84,7 +84,7 @@ impl<'a> Locate for Ranks<'a> {
     }
 
     fn wait(&self) -> FarWait {
-        match self.part.wide.wire.rings() {
+        match self.part.wide.wire.is_served() {
             false => FarWait::Polls,
             true => FarWait::Sleeps(self.part.wide.spin.next()),
         }

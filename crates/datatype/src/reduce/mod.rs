@@ -312,7 +312,7 @@ pub unsafe fn compare_and_swap_exclusive(
     result: *mut u8,
 ) {
     debug_assert!(basic.compares(), "compare and swap of {basic:?}");
-    // SAFETY: the caller's guarantees.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match basic.extent() {
             8 => plain::compare_and_swap::<u64>(target, compare, origin, result),

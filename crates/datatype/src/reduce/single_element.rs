@@ -160,7 +160,7 @@ mod changing {
     /// # Safety
     /// As for [`Kernel`].
     unsafe fn change_one<T: Atom, C: Combine<T>>(origin: *const u8, _: *mut u8, target: *mut u8) {
-        // SAFETY: the caller's guarantees.
+        // SAFETY: guaranteed by the caller.
         unsafe { C::fetch_and_combine(target, T::read(origin)) };
         fence_after_rmw(); // as above
     }
@@ -174,7 +174,7 @@ unsafe fn compare<W: Word + Element>(
     result: *mut u8,
     target: *mut u8,
 ) {
-    // SAFETY: the caller's guarantees.
+    // SAFETY: guaranteed by the caller.
     unsafe { super::atomic::compare_and_swap::<W>(target, compare, origin, result) };
     fence_after_rmw(); // as above
 }

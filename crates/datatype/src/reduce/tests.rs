@@ -198,7 +198,7 @@ unsafe fn one(
         Some(_) => fetch_kernel(op, basic),
         None => change_kernel(op, basic),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { kernel.unwrap()(origin, result.unwrap_or_default(), target) };
 }
 

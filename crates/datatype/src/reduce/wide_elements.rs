@@ -44,7 +44,7 @@ pub unsafe fn apply(op: Op, basic: Basic, call: &ReduceCall) {
     let extent = basic.extent();
     debug_assert!(extent <= BYTES && call.target.addr().is_multiple_of(extent));
     let bytes = call.count * extent;
-    // SAFETY: the caller's guarantees.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match bytes <= (FEW - 1) * BYTES {
             true => in_pieces::<FEW>(op, basic, call, bytes),
@@ -85,7 +85,7 @@ impl<const N: usize> Piece<N> {
     unsafe fn change(&mut self, op: Op, basic: Basic, origin: *const u8, fetches: bool) {
         let words = self.part.end.div_ceil(BYTES);
         let replaced = if op == Op::Replace { self.whole() } else { 0..0 };
-        // SAFETY: the caller's guarantees.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.change_some(op, basic, origin, 0..replaced.start);
             self.replace_whole(origin, replaced.clone(), fetches);
@@ -156,7 +156,7 @@ impl<const N: usize> Piece<N> {
             return unsafe { self.exchange_pairs(op, basic, origin, words) };
         }
         for index in words {
-            // SAFETY: the caller's guarantees.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.exchange(op, basic, origin, index) };
         }
     }

@@ -27,12 +27,12 @@ impl Bytes for Process<'_> {
         Self: 'a;
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { Process::put(*self, to.at, from, bytes) }
     }
 
     unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { Process::get(*self, to, from.at, bytes) }
     }
 
@@ -59,12 +59,12 @@ impl Bytes for Gathering<'_> {
         Self: 'a;
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.put_later(to.at, from, bytes, || &NoCount) }
     }
 
     unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { Gathering::get(*self, to, from.at, bytes) }
     }
 
@@ -87,12 +87,12 @@ impl Bytes for Gathering<'_> {
 
 impl Runs for Batch<'_> {
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.push(here, there, bytes) };
     }
 
     unsafe fn finish(mut self) -> Result<()> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { Batch::finish(&mut self) }
     }
 }

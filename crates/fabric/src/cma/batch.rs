@@ -26,7 +26,8 @@ use crate::sys::PAGE_BYTES_MIN;
 use crate::sys::vm::{self, IoVec};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::{ptr, slice};
+use core::ptr;
+use smallvec::{Array, SmallVec};
 
 /// Runs of the target in one call.
 const THERE: usize = 128;
@@ -62,39 +63,12 @@ fn trash() -> *mut u8 {
     TRASH.0.get().cast()
 }
 
-/// The runs of one side. Runs that follow each other without a gap are merged.
-struct Runs<const N: usize> {
-    list: [MaybeUninit<IoVec>; N],
-    count: usize,
-}
-
-impl<const N: usize> Runs<N> {
-    fn none() -> Runs<N> {
-        Runs { list: [const { MaybeUninit::uninit() }; N], count: 0 }
-    }
-
-    fn list(&self) -> &[IoVec] {
-        // SAFETY: `push` has written the first `count` entries.
-        unsafe { slice::from_raw_parts(self.list.as_ptr().cast(), self.count) }
-    }
-
-    #[inline]
-    fn last(&mut self) -> Option<&mut IoVec> {
-        let last = self.count.checked_sub(1)?;
-        // SAFETY: `push` has written the first `count` entries.
-        Some(unsafe { self.list[last].assume_init_mut() })
-    }
-
-    /// Adds a run. The list must have room for it.
-    #[inline]
-    fn push(&mut self, run: IoVec) {
-        match self.last() {
-            Some(last) if end(last) == run.iov_base.addr().to_u64() => last.iov_len += run.iov_len,
-            _ => {
-                self.list[self.count].write(run);
-                self.count += 1;
-            }
-        }
+/// Adds a run to those of one side. Runs that follow each other without a gap are merged.
+#[inline]
+fn add<List: Array<Item = IoVec>>(runs: &mut SmallVec<List>, run: IoVec) {
+    match runs.last_mut() {
+        Some(last) if end(last) == run.iov_base.addr().to_u64() => last.iov_len += run.iov_len,
+        _ => runs.push(run),
     }
 }
 
@@ -114,8 +88,8 @@ pub struct Batch<'a> {
     way: Way,
     /// bytes of the waiting runs, the same in both lists
     bytes: u64,
-    here: Runs<HERE>,
-    there: Runs<THERE>,
+    here: SmallVec<[IoVec; HERE]>,
+    there: SmallVec<[IoVec; THERE]>,
     error: Option<Error>,
 }
 
@@ -123,7 +97,7 @@ impl<'a> Batch<'a> {
     /// Creates an empty transfer.
     #[inline]
     pub fn new(process: Process<'a>, way: Way) -> Batch<'a> {
-        let (here, there) = (Runs::none(), Runs::none());
+        let (here, there) = (SmallVec::new(), SmallVec::new());
         Batch { process, way, bytes: 0, here, there, error: None }
     }
 
@@ -139,15 +113,15 @@ impl<'a> Batch<'a> {
             // SAFETY: the caller's promise, for the runs before.
             unsafe { self.flush() };
             if bytes > BYTES_MAX {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 return unsafe { self.push_large(here, there, bytes) };
             }
         }
         if self.way == Way::Get {
             self.bridge(there);
         }
-        self.here.push(vm::own_run(here, bytes));
-        self.there.push(vm::run(there, bytes));
+        add(&mut self.here, vm::own_run(here, bytes));
+        add(&mut self.there, vm::run(there, bytes));
         self.bytes += bytes;
     }
 
@@ -156,7 +130,7 @@ impl<'a> Batch<'a> {
     #[inline]
     fn has_room(&self, bytes: u64) -> bool {
         let limit = if self.is_short() { STACK_BYTES.to_u64() - GAP_MAX } else { BYTES_MAX };
-        let has_entries = self.here.count + 2 <= HERE && self.there.count < THERE;
+        let has_entries = self.here.len() + 2 <= HERE && self.there.len() < THERE;
         has_entries && bytes <= limit.saturating_sub(self.bytes)
     }
 
@@ -165,7 +139,7 @@ impl<'a> Batch<'a> {
     /// runs cost much more.
     #[inline]
     fn is_short(&self) -> bool {
-        let (here, there) = (self.here.count, self.there.count);
+        let (here, there) = (self.here.len(), self.there.len());
         let is_origin = self.way == Way::Get || here / 4 >= there;
         is_origin && here >= SHORT_RUNS && self.bytes <= here.to_u64() * SHORT_BYTES
     }
@@ -174,11 +148,11 @@ impl<'a> Batch<'a> {
     /// is short.
     #[inline]
     fn bridge(&mut self, there: u64) {
-        let Some(last) = self.there.last() else { return };
+        let Some(last) = self.there.last_mut() else { return };
         let gap = there.wrapping_sub(end(last));
         if (1..=GAP_MAX).contains(&gap) {
             last.iov_len += gap.to_usize();
-            self.here.push(vm::own_run(trash(), gap));
+            add(&mut self.here, vm::own_run(trash(), gap));
             self.bytes += gap;
         }
     }
@@ -190,7 +164,7 @@ impl<'a> Batch<'a> {
     /// As for `push`.
     #[inline]
     pub unsafe fn finish(&mut self) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.flush() };
         self.error.take().map_or(Ok(()), Err)
     }
@@ -202,7 +176,7 @@ impl<'a> Batch<'a> {
     #[cold]
     unsafe fn push_large(&mut self, here: *mut u8, there: u64, bytes: u64) {
         if self.error.is_none() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             self.error = unsafe { self.process.copy(self.way, here, there, bytes) }.err();
         }
     }
@@ -214,7 +188,7 @@ impl<'a> Batch<'a> {
     #[inline(never)]
     unsafe fn flush(&mut self) {
         if self.error.is_none() && self.bytes > 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let moved = unsafe {
                 match self.is_short() && self.bytes <= STACK_BYTES.to_u64() {
                     true => self.by_way_of_the_stack(),
@@ -222,11 +196,13 @@ impl<'a> Batch<'a> {
                 }
             };
             if moved != self.bytes.cast_signed().to_isize() {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 self.error = unsafe { self.one_by_one(moved) }.err();
             }
         }
-        (self.bytes, self.here.count, self.there.count) = (0, 0, 0);
+        self.bytes = 0;
+        self.here.clear();
+        self.there.clear();
     }
 
     /// Makes one system call with both lists, and returns its result.
@@ -234,9 +210,8 @@ impl<'a> Batch<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn by_lists(&self) -> isize {
-        let (here, there) = (self.here.list(), self.there.list());
-        // SAFETY: the caller's promise.
-        unsafe { self.process.call_lists(self.way, here, there) }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.process.call_lists(self.way, &self.here, &self.there) }
     }
 
     /// Makes one system call with a buffer on the stack in place of the runs of the origin, and
@@ -249,11 +224,11 @@ impl<'a> Batch<'a> {
     unsafe fn by_way_of_the_stack(&self) -> isize {
         let mut stack = [const { MaybeUninit::<u8>::uninit() }; STACK_BYTES];
         let stack = stack.as_mut_ptr().cast::<u8>();
-        let (all, there) = (vm::own_run(stack, self.bytes), self.there.list());
+        let (all, there) = (vm::own_run(stack, self.bytes), &self.there[..]);
         if self.way == Way::Put {
             // SAFETY: by the caller's promise the runs may be read; they have `bytes` bytes in all.
             self.each_with(stack, |run, stack, bytes| unsafe { copy(stack, run, bytes) });
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.process.call_lists(Way::Put, vm::one(&all), there) };
         }
         // SAFETY: the buffer has at least `bytes` bytes.
@@ -269,7 +244,7 @@ impl<'a> Batch<'a> {
     /// Does `work` with each run of the origin, except for gaps, and its bytes in `stack`.
     #[inline]
     fn each_with(&self, mut stack: *mut u8, work: impl Fn(*mut u8, *mut u8, usize)) {
-        for run in self.here.list() {
+        for run in &self.here {
             let (address, bytes) = (run.iov_base.cast(), run.iov_len);
             if address != trash() {
                 work(address, stack, bytes);
@@ -286,7 +261,7 @@ impl<'a> Batch<'a> {
     #[cold]
     unsafe fn one_by_one(&self, moved: isize) -> Result<()> {
         let mut moved = moved.max(0).cast_unsigned().to_u64();
-        let (mut here, mut there) = (Rest::new(self.here.list()), Rest::new(self.there.list()));
+        let (mut here, mut there) = (Rest::new(&self.here), Rest::new(&self.there));
         while here.skip_done() && there.skip_done() {
             let bytes = here.bytes.min(there.bytes);
             let done = bytes.min(moved);
@@ -294,7 +269,7 @@ impl<'a> Batch<'a> {
             if done < bytes && !here.is_gap {
                 let to = here.address.wrapping_add(done.to_usize());
                 let from = there.address.addr().wrapping_add(done.to_usize()).to_u64();
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.process.copy(self.way, to, from, bytes - done)? };
             }
             here.take(bytes);
@@ -310,7 +285,7 @@ impl<'a> Batch<'a> {
 /// The caller must own `bytes` bytes at `from` for reading and at `to` for writing.
 #[inline(always)]
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match bytes {
             8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),

@@ -15,6 +15,7 @@
 //! pages for each run, and 20 ns at the origin. [`Batch`] avoids both costs where it can.
 //! [`SmallPuts`] combines puts into runs.
 
+#[cfg(any(test, feature = "test-util"))]
 mod as_bytes;
 mod batch;
 mod small_puts;
@@ -80,12 +81,12 @@ impl Process<'_> {
     #[inline]
     pub unsafe fn put(self, there: u64, here: *const u8, bytes: u64) -> Result<()> {
         let here = here.cast_mut();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let moved = unsafe { self.call(Way::Put, here, there, bytes) };
         if moved == bytes.cast_signed().to_isize() {
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.rest(Way::Put, here, there, bytes, moved) }
     }
 
@@ -96,12 +97,12 @@ impl Process<'_> {
     /// only an error.
     #[inline]
     pub unsafe fn get(self, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let moved = unsafe { self.call(Way::Get, here, there, bytes) };
         if moved == bytes.cast_signed().to_isize() {
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.rest(Way::Get, here, there, bytes, moved) }
     }
 
@@ -121,7 +122,7 @@ impl Process<'_> {
     /// As for `put` or `get`.
     #[inline]
     unsafe fn copy(self, way: Way, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match way {
                 Way::Put => self.put(there, here, bytes),
@@ -138,7 +139,7 @@ impl Process<'_> {
     unsafe fn call(self, way: Way, here: *mut u8, there: u64, bytes: u64) -> isize {
         debug_assert!(isize::try_from(bytes).is_ok());
         let (here, there) = (vm::own_run(here, bytes), vm::run(there, bytes));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.call_lists(way, vm::one(&here), vm::one(&there)) }
     }
 
@@ -153,7 +154,7 @@ impl Process<'_> {
             return vm::no_process();
         }
         let pid = self.life.mark().pid;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match way {
                 Way::Put => vm::write(pid, here, there),

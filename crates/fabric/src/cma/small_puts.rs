@@ -213,7 +213,7 @@ impl<'a> Gathering<'a> {
         bytes: u64,
         prepare: impl FnOnce() -> &'c Count,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.small_puts {
                 Some(puts) if bytes <= SMALL_BYTES_MAX => {
@@ -232,7 +232,7 @@ impl<'a> Gathering<'a> {
     #[inline]
     pub unsafe fn put(self, there: u64, here: *const u8, bytes: u64) -> Result<()> {
         self.send();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.process.put(there, here, bytes) }
     }
 
@@ -243,7 +243,7 @@ impl<'a> Gathering<'a> {
     #[inline]
     pub unsafe fn get(self, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
         self.send();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.process.get(here, there, bytes) }
     }
 

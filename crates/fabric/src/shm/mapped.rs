@@ -15,7 +15,7 @@ const UNALIGNED: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"
 /// `bytes` bytes at `from` may be read, and `bytes` bytes at `to` written.
 #[inline]
 pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !copy_element(to, from, bytes) {
             copy_bytes(to, from, bytes);
@@ -30,7 +30,7 @@ pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
 /// As for [`copy`].
 #[inline(always)]
 pub unsafe fn copy_quick(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !copy_element(to, from, bytes) {
             copy_others(to, from, bytes);
@@ -46,11 +46,11 @@ pub unsafe fn copy_quick(to: *mut u8, from: *const u8, bytes: u64) {
 unsafe fn copy_element(to: *mut u8, from: *const u8, bytes: u64) -> bool {
     let single = |width: usize| UNALIGNED || (to.addr() | from.addr()) & (width - 1) == 0;
     match bytes {
-        // SAFETY: the caller vouches for eight bytes on either side.
+        // SAFETY: the caller guarantees eight bytes on either side.
         8 if single(8) => unsafe {
             to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned())
         },
-        // SAFETY: the caller vouches for four bytes on either side.
+        // SAFETY: the caller guarantees four bytes on either side.
         4 if single(4) => unsafe {
             to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned())
         },
@@ -63,7 +63,7 @@ unsafe fn copy_element(to: *mut u8, from: *const u8, bytes: u64) -> bool {
 /// As for [`copy`].
 #[inline(never)]
 unsafe fn copy_others(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { copy_bytes(to, from, bytes) }
 }
 
@@ -71,7 +71,7 @@ unsafe fn copy_others(to: *mut u8, from: *const u8, bytes: u64) {
 /// As for [`copy`].
 #[inline(always)]
 unsafe fn copy_bytes(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if bytes < LONG {
             ptr::copy(from, to, bytes.to_usize());

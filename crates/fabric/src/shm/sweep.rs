@@ -77,7 +77,7 @@ pub unsafe fn copy_long(to: *mut u8, from: *const u8, bytes: u64) {
 /// # Safety
 /// As for [`copy_long`], of buffers that do not overlap.
 unsafe fn around_cache(to: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(not(target_arch = "x86_64"), miri))]
     unsafe {
         ptr::copy_nonoverlapping(from, to, bytes);

@@ -56,7 +56,7 @@ impl RequestStream for Stream {
         let (mut came, mut sent) = (socket.came.lock().unwrap(), 0);
         for piece in pieces {
             let taken = piece.iov_len.min(room);
-            // SAFETY: the caller vouches for the memory of the pieces.
+            // SAFETY: the caller guarantees the memory of the pieces.
             came.extend(unsafe { core::slice::from_raw_parts(piece.iov_base.cast(), taken) });
             (room, sent) = (room - taken, sent + taken);
         }

@@ -65,7 +65,9 @@ mod unsent;
 mod word_copies;
 
 #[cfg(not(loom))]
-pub use origin_end::TcpLink;
+pub use frames::MESSAGE_BYTES_MAX;
+#[cfg(not(loom))]
+pub use origin_end::{INLINE_BYTES_MAX, PLACES, TcpLink};
 #[cfg(all(any(test, fuzzing), not(loom)))]
 pub use origin_fuzz::tcp_answers;
 #[cfg(all(any(test, fuzzing), not(loom)))]

@@ -19,9 +19,9 @@ use crate::request::{Broken, Order, Work};
 use crate::sync::Mutex;
 
 /// Number of requests that can be under way.
-const PLACES: usize = 1024;
+pub const PLACES: usize = 1024;
 /// Largest number of bytes that are copied when a request is posted.
-const INLINE_BYTES_MAX: u64 = 8 << 10;
+pub const INLINE_BYTES_MAX: u64 = 8 << 10;
 const DONE: u32 = AnswerStatus::Done as u32;
 const PARTIAL: u32 = AnswerStatus::Partial as u32;
 const SKIPPED: u32 = AnswerStatus::Skipped as u32;
@@ -58,8 +58,9 @@ pub struct TcpLink {
     /// whether more follows these data in another answer
     partial: bool,
     done: u64,
-    /// whether a request has met a page that the target's process may not access
-    is_refused: bool,
+    /// whether a request has met a page that the target's process may not access, and the user has
+    /// not learnt of it
+    pub is_refused: bool,
     /// why nothing can be sent any more; answers that have arrived are received
     unsendable: Option<String>,
     /// why the connection cannot be used any more
@@ -87,16 +88,6 @@ impl TcpLink {
         }
     }
 
-    /// Number of requests that can be under way.
-    pub fn places(&self) -> usize {
-        PLACES
-    }
-
-    /// Largest number of bytes that a request can carry inline.
-    pub fn inline_bytes_max(&self) -> u64 {
-        INLINE_BYTES_MAX
-    }
-
     /// The stream on which answers come.
     pub fn stream(&self) -> &Arc<OwnedFd> {
         self.sender.stream()
@@ -114,7 +105,7 @@ impl TcpLink {
         let mut urgent = false;
         for order in orders {
             urgent |= order.work != Work::WriteInline && !order.gathered;
-            // SAFETY: the caller's duties.
+            // SAFETY: guaranteed by the caller.
             unsafe { add(&mut unsent, &mut self.expected, order) };
         }
         if let Err(error) = self.sender.send_or_leave(&mut unsent, urgent) {
@@ -130,7 +121,7 @@ impl TcpLink {
     #[inline(always)]
     pub unsafe fn post_gathered(&mut self, order: &Order) {
         let mut unsent = self.unsent.lock();
-        // SAFETY: the caller's duties.
+        // SAFETY: guaranteed by the caller.
         unsafe { add(&mut unsent, &mut self.expected, order) };
         if let Err(error) = self.sender.send_or_leave(&mut unsent, false) {
             self.unsendable = Some(stream_options::cause(&error));
@@ -219,17 +210,6 @@ impl TcpLink {
         size_of::<TcpLink>() + expected + self.unsent.lock().kept_bytes()
     }
 
-    /// Whether a request since the last [`TcpLink::forget_refusal`] has met a page that the
-    /// target's process may not access.
-    pub fn is_refused(&self) -> bool {
-        self.is_refused
-    }
-
-    /// Forgets the refusals so far, which the user has learnt of.
-    pub fn forget_refusal(&mut self) {
-        self.is_refused = false;
-    }
-
     /// Records that bytes have arrived of what the first expected request asked for.
     fn note_data(&mut self, bytes: usize) {
         if let Some((to, left)) = &mut self.data {
@@ -311,13 +291,13 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
     let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
     match order.work {
         _ if request.data_bytes() == 0 => unsent.add(&request.bytes()),
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees the bytes.
         Work::WriteInline | Work::Accumulate { inline: true, .. } => unsafe {
             unsent.add_with(&request.bytes(), (at, bytes));
         },
         _ => {
             unsent.add(&request.bytes());
-            // SAFETY: the caller vouches for the bytes until the request is done.
+            // SAFETY: the caller guarantees the bytes until the request is done.
             unsafe { unsent.add_lent(at, bytes) };
         }
     }

@@ -152,7 +152,7 @@ impl ServedAccumulate {
             Protection::Locked => reduce::accumulate_locked,
             Protection::Alone => reduce::accumulate_exclusive,
         };
-        // SAFETY: the caller's duties. What other accumulates do meanwhile the origin vouches for.
+        // SAFETY: the caller's duties. What other accumulates do meanwhile the origin guarantees.
         unsafe { combine(op, basic, target, operands, result, count) };
     }
 }

@@ -49,7 +49,7 @@ pub fn change(memory: &ExposedMemory<'_>, request: &TcpRequest) -> Result<u64, A
     };
     let mut old = 0u64;
     let (expect, new) = (first.to_ne_bytes(), second.to_ne_bytes());
-    // SAFETY: the caller vouches for the element; the others are words of this function.
+    // SAFETY: the caller guarantees the element; the others are words of this function.
     unsafe {
         let old = (&raw mut old).cast();
         reduce::compare_and_swap(basic, place, expect.as_ptr(), new.as_ptr(), old);

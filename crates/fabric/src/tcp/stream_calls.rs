@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The memory of the pieces may be read.
 pub unsafe fn send(stream: BorrowedFd<'_>, pieces: &[libc::iovec]) -> Result<usize> {
     let mut message = message(pieces);
-    // SAFETY: the pieces live during the call, and the caller vouches for their memory.
+    // SAFETY: the pieces live during the call, and the caller guarantees their memory.
     count(unsafe {
         libc::sendmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
     })

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::exposures::Exposures;
-use super::frames::MESSAGE_BYTES_MAX;
 use super::origin_end::TcpLink;
 use super::page_probes;
 use super::service_thread::ServiceThread;
@@ -34,11 +33,6 @@ impl TcpDevice {
     /// Starts without connections.
     pub fn open() -> TcpDevice {
         TcpDevice::default()
-    }
-
-    /// Bytes of the longest message.
-    pub fn message_bytes_max(&self) -> u64 {
-        MESSAGE_BYTES_MAX.into()
     }
 
     /// Exposes memory to other processes, and returns its key.

@@ -36,7 +36,7 @@ pub trait RequestStream {
 
 impl RequestStream for OwnedFd {
     unsafe fn send(&self, pieces: &[libc::iovec]) -> Result<usize> {
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe { stream_calls::send(self.as_fd(), pieces) }
     }
 }
@@ -112,7 +112,7 @@ impl<S: RequestStream> Unsent<S> {
         self.requests += 1;
         self.reserve(BYTES + bytes);
         let end = self.gathered.len();
-        // SAFETY: there is room for both, and the caller vouches for the user's bytes.
+        // SAFETY: there is room for both, and the caller guarantees the user's bytes.
         unsafe {
             let to = self.gathered.as_mut_ptr().add(end);
             to.cast::<[u8; BYTES]>().write(*request);

@@ -29,9 +29,12 @@ const HOPS: u8 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerbsEnd {
     number: u32,
-    packet: u32,
-    order: DeviceOrder,
-    reads: u8,
+    /// number of the first packet that this end sends
+    pub packet: u32,
+    /// the order in which this end, as the target, carries out requests
+    pub order: DeviceOrder,
+    /// number of READs that this end executes at once
+    pub reads: u8,
     mtu: u8,
     lid: u16,
     gid: Gid,
@@ -48,21 +51,6 @@ impl VerbsEnd {
             lid: port.lid,
             gid: port.gid,
         }
-    }
-
-    /// The order in which this end, as the target, carries out requests.
-    pub fn order(&self) -> DeviceOrder {
-        self.order
-    }
-
-    /// Number of the first packet that this end sends.
-    pub fn packet(&self) -> u32 {
-        self.packet
-    }
-
-    /// Number of READs that this end executes at once.
-    pub fn reads(&self) -> u8 {
-        self.reads
     }
 
     /// The end in the form in which it is sent.

@@ -23,8 +23,10 @@ use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 pub struct VerbsDevice {
     /// target's ends of connections: queue pairs that other processes send to
     accepted: Pairs,
-    registrations: Registrations,
-    port: Port,
+    /// the memory of the user that is registered
+    pub registrations: Registrations,
+    /// its port
+    pub port: Port,
     randoms: (RandomState, AtomicU64),
 }
 
@@ -44,31 +46,6 @@ impl VerbsDevice {
         })
     }
 
-    /// Name of the device and number of the port.
-    pub fn name(&self) -> String {
-        self.port.name()
-    }
-
-    /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
-    pub fn is_ethernet(&self) -> bool {
-        self.port.ethernet
-    }
-
-    /// Whether the device's atomics are atomic with respect to those of the CPU.
-    pub fn is_coherent(&self) -> bool {
-        self.port.coherent
-    }
-
-    /// Bytes of the longest message.
-    pub fn message_bytes_max(&self) -> u64 {
-        self.port.message_bytes_max.into()
-    }
-
-    /// The memory of the user that is registered.
-    pub fn registrations(&self) -> &Registrations {
-        &self.registrations
-    }
-
     /// Registers memory of the transport itself, which the device may read and write.
     pub fn register(&self, at: u64, bytes: u64) -> Result<VerbsRegion> {
         limits::register(&self.port.domain, at, bytes, IBV_ACCESS_LOCAL_WRITE)
@@ -86,7 +63,7 @@ impl VerbsDevice {
     pub fn accept(&self, origin: &[u8; END_BYTES]) -> Result<[u8; END_BYTES]> {
         let (origin, completions) = (VerbsEnd::from(origin), self.accepted.completions());
         let (pair, end) = connect::accept(&self.port, completions, &origin, self.packet())?;
-        self.accepted.add(pair, end.packet(), origin.reads());
+        self.accepted.add(pair, end.packet, origin.reads);
         Ok(end.bytes())
     }
 
@@ -126,6 +103,6 @@ impl VerbsOpening<'_> {
     pub fn connect(self, target: &[u8; END_BYTES]) -> Result<VerbsLink> {
         let target = VerbsEnd::from(target);
         connect::finish(self.port, &self.pair, &self.own, &target)?;
-        Ok(VerbsLink::new(self.pair, self.port.domain.device().library(), target.order()))
+        Ok(VerbsLink::new(self.pair, self.port.domain.device().library(), target.order))
     }
 }

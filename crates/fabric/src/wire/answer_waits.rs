@@ -8,6 +8,7 @@ use super::peer::{Peer, State};
 use super::queue::Queue;
 use crate::error::Result;
 use crate::sync::Ordering;
+use crate::tcp::TcpDevice;
 
 impl Peer {
     /// Waits until a request is done. `which` gives its number from the queue, once at the
@@ -77,13 +78,14 @@ impl Peer {
     fn spin_serving(&self, number: u64, spin: Duration) -> Result<Option<bool>> {
         if spin.is_zero() {
             // While this thread sleeps, the service thread may leave no requests to it.
-            self.core.device.end_kept_turn();
+            if let Some(service) = self.core.device.service() {
+                service.end_kept_turn();
+            }
             return Ok(None);
         }
         let alone = self.core.wait_policy.is_alone();
-        let Some(mut serving) = alone.then(|| self.core.device.serving()).flatten() else {
-            return Ok(None);
-        };
+        let service = self.core.device.service().filter(|_| alone);
+        let Some(mut serving) = service.and_then(TcpDevice::serving) else { return Ok(None) };
         let began = Instant::now();
         while began.elapsed() < spin {
             if self.is_done_now(number)? {

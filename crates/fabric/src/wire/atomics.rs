@@ -1,17 +1,21 @@
-//! Operations on single words of a peer: atomics, with an answer or without, and reads. Invariant:
-//! a word into which an answer is stored has no other owner until its ticket is finished.
+//! Operations on words of a peer: atomics, with an answer or without, and reads; many of them are
+//! posted in chains with one wait for all, in an order that is undefined. Invariant: a word into
+//! which an answer is stored has no other owner until its ticket is finished.
 
+use super::chain::Chain;
 use super::counts::Kinds;
+use super::device_link::News;
+use super::leases::BlockLease;
 use super::peer::Peer;
-use super::pool::Word;
-use super::queue::Kept;
+use super::pool::{Kept, Word};
 use crate::Fetch;
 use crate::error::Result;
-use crate::remote::Remote;
+use crate::number::Number;
+use crate::remote::{Network, Remote};
 use crate::request::{Order, Work};
 use crate::sync::Ordering;
 
-/// An answer that will arrive; [`Peer::finish`] waits for it.
+/// An answer that will arrive; [`Network::finish`] waits for it.
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
@@ -22,7 +26,121 @@ pub struct Ticket {
 /// Selects the count of a kind of operation.
 type Count = fn(&mut Kinds) -> &mut u64;
 
+impl Network for Peer {
+    type Ticket = Ticket;
+    type Lease<'a> = BlockLease<'a>;
+    type AtTarget = Peer;
+    const WORDS_MAX: usize = 128;
+
+    fn is_idle(&self) -> bool {
+        // Acquire: pairs with the Release in `record`. A thread that needs to know that the peer is
+        // dirty has recorded it itself, or has synchronised with the thread that did.
+        !self.dirty.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn at_target(&self) -> Option<&Peer> {
+        self.core.device.service().map(|_| self)
+    }
+
+    fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
+        self.begin_with(at, op.into(), |kinds| &mut kinds.fetches)
+    }
+
+    fn begin_read(&self, at: Remote) -> Result<Ticket> {
+        self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)
+    }
+
+    /// Over TCP a poll sends; a queue pair gathers nothing.
+    fn send_gathered(&self) {
+        self.try_with(|queue| match queue.news() {
+            News::Asked | News::Polled => Ok(()),
+            News::Stream(_) => queue.poll(&self.core.blocks).map(|_| ()),
+        });
+    }
+
+    fn finish(&self, ticket: Ticket) -> Result<u64> {
+        let waited = self.wait_for(|_| ticket.number);
+        // SAFETY: a word of the pool, which lives as long as the core; aligned.
+        // Acquire: pairs with the device's store, which came before its completion.
+        let answer = unsafe { (*ticket.word.at).load(Ordering::Acquire) };
+        self.core.answers.give_back(ticket.word);
+        self.core.device.sweep();
+        waited.map(|()| answer)
+    }
+
+    fn post(&self, at: Remote, add: u64) -> Result<()> {
+        self.send(self.addition(at, add), |kinds| &mut kinds.posts).map(drop)
+    }
+
+    fn post_and_ring(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        debug_assert_eq!(at.key, doorbell.key);
+        let order = Order { doorbell: doorbell.at, ..self.addition(at, add) };
+        self.send(order, |kinds| &mut kinds.posts).map(drop)
+    }
+
+    fn post_awaited(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        debug_assert_eq!(at.key, doorbell.key);
+        let order = self.addition(at, add);
+        let order = Order { doorbell: doorbell.at, awaited: true, signaled: false, ..order };
+        self.send(order, |kinds| &mut kinds.posts).map(drop)
+    }
+
+    fn try_lease(&self) -> Option<BlockLease<'_>> {
+        BlockLease::try_new(self)
+    }
+
+    fn lease(&self) -> BlockLease<'_> {
+        BlockLease::new(self)
+    }
+
+    fn fetch_all(
+        &self,
+        which: impl Fn(usize) -> (Remote, Fetch),
+        before: &mut [u64],
+    ) -> Result<()> {
+        if let [before] = before {
+            let (at, op) = which(0);
+            *before = self.fetch(at, op)?;
+            return Ok(());
+        }
+        assert!(before.len() <= Peer::WORDS_MAX);
+        let mut words = [self.core.answers.scratch(); Peer::WORDS_MAX];
+        let words = &mut words[..before.len()];
+        self.core.answers.take_all(&self.core.device, words)?;
+        let order = |index: usize| {
+            let (to, op) = which(index);
+            (to, op.into(), words[index])
+        };
+        let sent = self.ask_all((words.len(), false), order, |kinds| &mut kinds.fetches);
+        // If sending failed the connection is gone, and no answer arrives any more.
+        let done = sent.and_then(|number| self.wait_for(|_| number));
+        for (before, word) in before.iter_mut().zip(&*words) {
+            // SAFETY: a word of the pool, which lives as long as the core; aligned.
+            // Acquire: pairs with the device's store, which came before its completion.
+            *before = unsafe { (*word.at).load(Ordering::Acquire) };
+        }
+        self.core.answers.give_all_back(words);
+        self.core.device.sweep();
+        done
+    }
+
+    fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
+        let scratch = self.core.answers.scratch();
+        let order = |index| {
+            let (to, add) = which(index);
+            (to, Work::Add(add), scratch)
+        };
+        self.ask_all((count, true), order, |kinds| &mut kinds.posts).map(drop)
+    }
+}
+
 impl Peer {
+    /// Returns the request for an addition without an answer.
+    fn addition(&self, at: Remote, add: u64) -> Order {
+        Order::new(Work::Add(add), at, self.core.answers.scratch().local(), true)
+    }
+
     /// Sends a request of 8 bytes. Returns its number.
     fn send(&self, order: Order, count: Count) -> Result<u64> {
         debug_assert!(order.to.at.is_multiple_of(8));
@@ -48,51 +166,27 @@ impl Peer {
         }
     }
 
-    /// Begins to change a word of the peer atomically; its address is a multiple of 8.
-    /// [`Peer::finish`] returns the old value.
-    pub(super) fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
-        self.begin_with(at, op.into(), |kinds| &mut kinds.fetches)
-    }
-
-    /// Waits for the answer, and returns it.
-    pub(super) fn finish(&self, ticket: Ticket) -> Result<u64> {
-        let waited = self.wait_for(|_| ticket.number);
-        // SAFETY: a word of the pool, which lives as long as the core; aligned.
-        // Acquire: pairs with the device's store, which came before its completion.
-        let answer = unsafe { (*ticket.word.at).load(Ordering::Acquire) };
-        self.core.answers.give_back(ticket.word);
-        self.core.device.sweep();
-        waited.map(|()| answer)
-    }
-
-    /// Adds to a word of the peer, without an answer.
-    pub(super) fn post(&self, at: Remote, add: u64) -> Result<()> {
-        let from = self.core.answers.scratch().local();
-        let order = Order::new(Work::Add(add), at, from, true);
-        self.send(order, |kinds| &mut kinds.posts).map(|_| ())
-    }
-
-    /// Adds to a word of the peer, without an answer, and rings the doorbell in another word, if
-    /// the device can.
-    pub(super) fn post_and_ring(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
-        self.ring(at, add, doorbell, false)
-    }
-
-    /// Does the same where the owner of the word waits for the sum: a flush does not wait for it.
-    pub(super) fn post_awaited(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
-        self.ring(at, add, doorbell, true)
-    }
-
-    fn ring(&self, at: Remote, add: u64, doorbell: Remote, awaited: bool) -> Result<()> {
-        debug_assert_eq!(at.key, doorbell.key);
-        let from = self.core.answers.scratch().local();
-        let order = Order::new(Work::Add(add), at, from, !awaited);
-        let order = Order { doorbell: doorbell.at, awaited, ..order };
-        self.send(order, |kinds| &mut kinds.posts).map(|_| ())
-    }
-
-    /// Begins to read a word of the peer. [`Peer::finish`] returns its value.
-    pub(super) fn begin_read(&self, at: Remote) -> Result<Ticket> {
-        self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)
+    /// Sends requests whose answers of 8 bytes are stored into words. `gathered`: nothing reads the
+    /// answers, and the requests may leave with later ones. Returns the number of the last one.
+    fn ask_all(
+        &self,
+        (count, gathered): (usize, bool),
+        order: impl Fn(usize) -> (Remote, Work, Word),
+        counted: Count,
+    ) -> Result<u64> {
+        self.with(|queue| {
+            *counted(queue.count()) += count.to_u64();
+            let (most, mut chain) = (queue.chain_max(), Chain::new(self, queue));
+            for index in 0..count {
+                let (to, work, word) = order(index);
+                debug_assert!(to.at.is_multiple_of(8));
+                let signaled = index + 1 == count || (index + 1).is_multiple_of(most);
+                let order = Order { gathered, ..Order::new(work, to, word.local(), signaled) };
+                // SAFETY: the words are registered and live as long as the queue.
+                unsafe { chain.push(order, Kept::Nothing) }?;
+            }
+            // SAFETY: as above.
+            unsafe { chain.post() }
+        })
     }
 }

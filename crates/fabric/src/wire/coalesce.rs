@@ -19,12 +19,11 @@ use core::{mem, ptr};
 
 use super::peer::Peer;
 use super::pool::{BLOCK_BYTES, Part};
-use super::put_and_get::Run;
 use crate::Way;
 use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::number::Number;
-use crate::remote::{Remote, Runs};
+use crate::remote::{Bytes, Remote, Runs};
 
 /// The most bytes of a message with several runs, except by the strategy target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
@@ -35,6 +34,17 @@ pub const GAP_MAX: u64 = 512;
 const SHORT: usize = 64;
 /// The most runs of a message of any length.
 const RUNS_MAX: usize = 1 << 20;
+
+/// Bytes of this process that are to be put.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// destination
+    pub to: Remote,
+    /// source
+    pub from: *const u8,
+    /// length in bytes
+    pub bytes: u64,
+}
 
 /// A transfer of many runs that is under way.
 pub struct Coalesce<'a> {
@@ -93,13 +103,13 @@ impl<'a> Coalesce<'a> {
     /// As for `push`.
     unsafe fn send_run(&mut self, here: *mut u8, there: u64, bytes: u64) {
         if bytes > self.short_max {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.send(here, there, bytes) };
         }
         let to = self.at(there);
         self.short.push(Run { to, from: here, bytes });
         if self.short.len() == SHORT {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.send_short() };
         }
     }
@@ -122,7 +132,7 @@ impl<'a> Coalesce<'a> {
     /// As for `push`.
     unsafe fn send(&mut self, here: *mut u8, there: u64, bytes: u64) {
         if self.done.is_ok() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             self.done = unsafe { self.transfer(there, here, bytes) };
         }
     }
@@ -134,7 +144,7 @@ impl<'a> Coalesce<'a> {
     unsafe fn close(&mut self) {
         let (there, bytes) = (self.there, self.bytes);
         if let [part] = self.parts[..] {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.send_run(part.here, there, bytes) };
         } else if !self.parts.is_empty() && self.done.is_ok() {
             let (peer, at) = (self.peer, self.at(there));
@@ -168,7 +178,7 @@ impl<'a> Coalesce<'a> {
                 Way::Put => (part.here, at),
                 Way::Get => (at, part.here),
             };
-            // SAFETY: the caller vouches for the run, and the buffer has room for the message.
+            // SAFETY: the caller guarantees the run, and the buffer has room for the message.
             unsafe { ptr::copy_nonoverlapping(from, to, part.bytes.to_usize()) };
         };
         if self.way == Way::Put {
@@ -190,7 +200,7 @@ impl<'a> Coalesce<'a> {
     /// As for `push`.
     unsafe fn transfer(&self, there: u64, here: *mut u8, bytes: u64) -> Result<()> {
         let at = self.at(there);
-        // SAFETY: the caller's duty.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.way {
                 Way::Put => self.peer.put(at, here, bytes),
@@ -204,7 +214,7 @@ impl Runs for Coalesce<'_> {
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
         let longest = self.message_max();
         if self.strategy == Strategy::MaximalBlock || bytes > longest {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.send_run(here, there, bytes) };
         }
         let gap = there.checked_sub(self.there + self.bytes).filter(|gap| *gap <= self.gap_max());
@@ -220,7 +230,7 @@ impl Runs for Coalesce<'_> {
     }
 
     unsafe fn finish(mut self) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.close();
             self.send_short();

@@ -11,7 +11,6 @@ use crate::config::NetSettings;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::request::{END_BYTES, MemoryOf};
-use crate::sys::processors::Processors;
 pub use crate::tcp::Serving;
 pub use crate::verbs::Allocations;
 use crate::{tcp, verbs};
@@ -71,7 +70,7 @@ impl Device {
     /// Kind of its network.
     pub fn kind(&self) -> NetworkKind {
         match self {
-            Device::Verbs(device) if device.is_ethernet() => NetworkKind::Roce,
+            Device::Verbs(device) if device.port.ethernet => NetworkKind::Roce,
             Device::Verbs(_) => NetworkKind::InfiniBand,
             Device::Tcp(_) => NetworkKind::Tcp,
         }
@@ -80,7 +79,7 @@ impl Device {
     /// Name of an RDMA device, and its port.
     pub fn name(&self) -> Option<String> {
         match self {
-            Device::Verbs(device) => Some(device.name()),
+            Device::Verbs(device) => Some(device.port.name()),
             Device::Tcp(_) => None,
         }
     }
@@ -88,68 +87,37 @@ impl Device {
     /// Whether its atomics are atomic with respect to those of the CPU.
     pub fn is_coherent(&self) -> bool {
         match self {
-            Device::Verbs(device) => device.is_coherent(),
+            Device::Verbs(device) => device.port.coherent,
             // The processor of the target carries them out.
             Device::Tcp(_) => true,
         }
     }
 
-    /// Whether an addition can ring a doorbell at the target.
-    pub fn rings(&self) -> bool {
-        match self {
-            Device::Verbs(_) => false,
-            Device::Tcp(_) => true,
-        }
-    }
-
-    /// Whether threads that wait for it sleep. Otherwise they poll.
-    pub fn sleeps(&self) -> bool {
-        match self {
-            Device::Verbs(_) => false,
-            Device::Tcp(_) => true,
-        }
-    }
-
-    /// Whether its targets carry out accumulates of any predefined operation and type.
-    pub fn accumulates(&self) -> bool {
-        match self {
-            Device::Verbs(_) => false,
-            Device::Tcp(_) => true,
-        }
-    }
-
-    /// Lets the thread that serves other processes, if the device has one, run on these processors,
-    /// too.
-    pub fn serve_on(&self, processors: &Processors) {
-        match self {
-            Device::Verbs(_) => {}
-            Device::Tcp(device) => device.serve_on(processors),
-        }
-    }
-
-    /// Lets the calling thread serve other processes until the returned value is dropped; `None` if
-    /// the device does so, or if there is nothing to serve.
-    pub fn serving(&self) -> Option<Serving> {
+    /// The device if a thread of each process serves the others: then the processor of a target
+    /// carries requests out, also accumulates of any predefined operation and type; additions ring
+    /// doorbells; threads that wait sleep instead of polling; the stream of a first contact is the
+    /// connection from there on; and no memory has to be registered.
+    #[inline]
+    pub fn service(&self) -> Option<&tcp::TcpDevice> {
         match self {
             Device::Verbs(_) => None,
-            Device::Tcp(device) => device.serving(),
+            Device::Tcp(device) => Some(device),
         }
     }
 
-    /// Lets the service thread, if the device has one, carry out the requests that it leaves to a
-    /// rank that has kept its turn ([`Serving::keep`]).
-    pub fn end_kept_turn(&self) {
+    /// The memory that is registered with the device, if it needs that.
+    pub fn registrations(&self) -> Option<&verbs::Registrations> {
         match self {
-            Device::Verbs(_) => {}
-            Device::Tcp(device) => device.end_kept_turn(),
+            Device::Verbs(device) => Some(&device.registrations),
+            Device::Tcp(_) => None,
         }
     }
 
     /// Bytes of the longest message.
     pub fn message_bytes_max(&self) -> u64 {
         match self {
-            Device::Verbs(device) => device.message_bytes_max(),
-            Device::Tcp(device) => device.message_bytes_max(),
+            Device::Verbs(device) => device.port.message_bytes_max.into(),
+            Device::Tcp(_) => tcp::MESSAGE_BYTES_MAX.into(),
         }
     }
 
@@ -157,7 +125,7 @@ impl Device {
     pub fn register(&self, at: u64, bytes: u64) -> Result<Region> {
         match self {
             Device::Verbs(device) => device.register(at, bytes).map(Region::Verbs),
-            Device::Tcp(_) => Ok(Region::Tcp { key: 0 }),
+            Device::Tcp(_) => Ok(Region::OF_USER),
         }
     }
 
@@ -165,7 +133,7 @@ impl Device {
     pub fn expose(&self, at: u64, bytes: u64, owner: MemoryOf) -> Result<(u64, Region)> {
         match self {
             Device::Verbs(device) => device
-                .registrations()
+                .registrations
                 .expose(at, bytes)
                 .map(|(number, region)| (number, Region::Verbs(region))),
             Device::Tcp(device) => {
@@ -178,7 +146,7 @@ impl Device {
     /// they are done.
     pub fn conceal(&self, at: u64, number: u64) {
         match self {
-            Device::Verbs(device) => device.registrations().conceal(at, number),
+            Device::Verbs(device) => device.registrations.conceal(at, number),
             Device::Tcp(device) => device.conceal(number.low_u32()),
         }
     }
@@ -188,41 +156,25 @@ impl Device {
     pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<Region> {
         match self {
             Device::Verbs(device) => {
-                device.registrations().buffer(at, bytes, arriving).map(Region::Verbs)
+                device.registrations.buffer(at, bytes, arriving).map(Region::Verbs)
             }
-            Device::Tcp(device) => device.buffer(at, bytes).map(|()| Region::Tcp { key: 0 }),
+            Device::Tcp(device) => device.buffer(at, bytes).map(|()| Region::OF_USER),
         }
     }
 
     /// Ends the registrations of buffers that no request uses, before the user learns that
     /// operations are done.
+    #[inline]
     pub fn sweep(&self) {
-        match self {
-            Device::Verbs(device) => device.registrations().sweep(),
-            Device::Tcp(_) => {}
-        }
-    }
-
-    /// Sets the function that finds allocations. The first one that was set is used.
-    pub fn set_allocations(&self, allocations: Allocations) {
-        match self {
-            Device::Verbs(device) => device.registrations().set_allocations(allocations),
-            Device::Tcp(_) => {}
-        }
-    }
-
-    /// Ends the registration of an allocation, before it is freed.
-    pub fn forget(&self, at: u64) {
-        match self {
-            Device::Verbs(device) => device.registrations().forget(at),
-            Device::Tcp(_) => {}
+        if let Some(registrations) = self.registrations() {
+            registrations.sweep();
         }
     }
 
     /// Number and bytes of the current registrations, and how often a buffer was registered.
     pub fn registered(&self) -> (u64, u64, u64) {
         match self {
-            Device::Verbs(device) => device.registrations().counts(),
+            Device::Verbs(device) => device.registrations.counts(),
             Device::Tcp(device) => {
                 let (count, bytes) = device.exposed();
                 (count, bytes, 0)
@@ -245,35 +197,6 @@ impl Device {
         match self {
             Device::Verbs(device) => device.accept(origin),
             Device::Tcp(device) => device.accept().map(|()| [0; END_BYTES]),
-        }
-    }
-
-    /// The region of any memory of the user, where nothing has to be registered.
-    pub fn unregistered(&self) -> Option<Region> {
-        match self {
-            Device::Verbs(_) => None,
-            Device::Tcp(_) => Some(Region::Tcp { key: 0 }),
-        }
-    }
-
-    /// Whether the stream of a first contact is the connection from there on.
-    pub fn keeps_streams(&self) -> bool {
-        matches!(self, Device::Tcp(_))
-    }
-
-    /// Serves the stream of a first contact whose origin this device has accepted.
-    pub fn adopt(&self, stream: OwnedFd) {
-        match self {
-            Device::Verbs(_) => {}
-            Device::Tcp(device) => device.adopt(stream),
-        }
-    }
-
-    /// Returns a stream from this process to itself, which this device serves.
-    pub fn stream_to_itself(&self) -> Result<OwnedFd> {
-        match self {
-            Device::Verbs(_) => unreachable!("it keeps no streams"),
-            Device::Tcp(device) => device.stream_to_itself(),
         }
     }
 
@@ -308,6 +231,9 @@ pub enum Region {
 }
 
 impl Region {
+    /// That of any memory of the user where nothing has to be registered.
+    pub const OF_USER: Region = Region::Tcp { key: 0 };
+
     /// Key of the memory for requests of this process.
     pub fn local_key(&self) -> u32 {
         match self {

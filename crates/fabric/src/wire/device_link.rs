@@ -48,7 +48,7 @@ impl Link {
         match self {
             // A device may have room for more than it was asked for.
             Link::Verbs(link) => link.places().min(VERBS_PLACES),
-            Link::Tcp(link) => link.places(),
+            Link::Tcp(_) => tcp::PLACES,
         }
     }
 
@@ -56,7 +56,7 @@ impl Link {
     pub fn inline_bytes_max(&self) -> u64 {
         match self {
             Link::Verbs(link) => link.inline_bytes_max(),
-            Link::Tcp(link) => link.inline_bytes_max(),
+            Link::Tcp(_) => tcp::INLINE_BYTES_MAX,
         }
     }
 
@@ -104,7 +104,7 @@ impl Link {
     pub fn is_refused(&self) -> bool {
         match self {
             Link::Verbs(_) => false,
-            Link::Tcp(link) => link.is_refused(),
+            Link::Tcp(link) => link.is_refused,
         }
     }
 
@@ -112,7 +112,7 @@ impl Link {
     pub fn forget_refusal(&mut self) {
         match self {
             Link::Verbs(_) => {}
-            Link::Tcp(link) => link.forget_refusal(),
+            Link::Tcp(link) => link.is_refused = false,
         }
     }
 
@@ -123,9 +123,9 @@ impl Link {
     /// done. For inline data it is enough that the memory can be read now.
     pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
         match self {
-            // SAFETY: the caller's duty.
+            // SAFETY: guaranteed by the caller.
             Link::Verbs(link) => unsafe { link.post(orders) },
-            // SAFETY: the caller's duty.
+            // SAFETY: guaranteed by the caller.
             Link::Tcp(link) => unsafe { link.post(orders) },
         }
     }
@@ -140,11 +140,11 @@ impl Link {
             Link::Verbs(link) => {
                 // A copy: where no address of the order is passed on, it stays in registers.
                 let order = *order;
-                // SAFETY: the caller's duty.
+                // SAFETY: guaranteed by the caller.
                 unsafe { link.post(core::slice::from_ref(&order)) }
             }
             Link::Tcp(link) => {
-                // SAFETY: the caller's duty.
+                // SAFETY: guaranteed by the caller.
                 unsafe { link.post_gathered(order) };
                 Ok(())
             }

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::request::END_BYTES;
 use crate::sys::is_shortage;
+use crate::tcp::TcpDevice;
 
 const MAGIC: [u8; 4] = *b"fomp";
 const VERSION: u8 = 2;
@@ -103,7 +104,8 @@ pub fn connect(
     let (answer, stream) = match contact.uid() == uid {
         true => {
             let reply = answer(device, identity, &question).expect("a greeting");
-            let stream = if reply.keeps_stream { Some(device.stream_to_itself()?) } else { None };
+            let service = device.service().filter(|_| reply.keeps_stream);
+            let stream = service.map(TcpDevice::stream_to_itself).transpose()?;
             (read(&reply.bytes).expect("a greeting"), stream)
         }
         false => {
@@ -146,7 +148,7 @@ pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> O
     let mut keeps_stream = false;
     let answer = match device.accept(&question.end) {
         Ok(end) => {
-            keeps_stream = device.keeps_streams();
+            keeps_stream = device.service().is_some();
             Greeting::new(kind, uid, end)
         }
         Err(Error::System { errno, .. }) => {

@@ -7,11 +7,10 @@ use core::ops::Range;
 
 use super::pause::Pause;
 use super::peer::Peer;
-use super::pool::BLOCK_BYTES;
-use super::queue::Kept;
+use super::pool::{BLOCK_BYTES, Kept};
 use crate::error::Result;
 use crate::number::Number;
-use crate::remote::Remote;
+use crate::remote::{LEASE_BYTES, Lease, Remote};
 use crate::request::{CHAIN_MAX, Local, Order, Work};
 
 /// A block of the caller, for memory of one peer.
@@ -23,37 +22,29 @@ pub struct BlockLease<'a> {
     reading: u64,
 }
 
-impl Peer {
+impl<'a> BlockLease<'a> {
     /// Returns a block, if more than half of them are free.
-    pub(super) fn try_lease(&self) -> Option<BlockLease<'_>> {
-        let block = self.core.blocks.try_lease()?;
-        Some(BlockLease { peer: self, block: Some(block), reading: 0 })
+    pub fn try_new(peer: &'a Peer) -> Option<BlockLease<'a>> {
+        let block = peer.core.blocks.try_lease()?;
+        Some(BlockLease { peer, block: Some(block), reading: 0 })
     }
 
-    /// Returns a block, and waits until one is free. The caller must hold no lease, and nothing
-    /// that a holder of a lease waits for.
-    pub(super) fn lease(&self) -> BlockLease<'_> {
+    /// Returns a block, and waits until one is free, as [`crate::remote::Network::lease`] does.
+    pub fn new(peer: &'a Peer) -> BlockLease<'a> {
         let mut pause = Pause::default();
         loop {
-            if let Some(lease) = self.try_lease() {
+            if let Some(lease) = BlockLease::try_new(peer) {
                 return lease;
             }
-            self.core.poll_all();
-            if pause.pause_for_any(self.core.device.sleeps()) {
-                self.core.ping_all();
+            peer.core.poll_all();
+            if pause.pause_for_any(peer.core.device.service().is_some()) {
+                peer.core.ping_all();
             }
         }
     }
-}
 
-impl BlockLease<'_> {
     fn block(&self) -> u32 {
         self.block.expect("no request has it")
-    }
-
-    /// Address of the block: [`BLOCK_BYTES`] at a multiple of the page size.
-    pub(super) fn at(&self) -> *mut u8 {
-        self.peer.core.blocks.at(self.block())
     }
 
     fn local(&self, part: &Range<usize>) -> Local {
@@ -62,10 +53,16 @@ impl BlockLease<'_> {
         let at = self.at() as u64 + part.start as u64;
         Local { at, bytes: part.len().to_u32(), key: self.peer.core.blocks.key() }
     }
+}
 
-    /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
-    /// corresponds to the start of the block. The bytes have arrived after [`BlockLease::arrived`].
-    pub(super) fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
+const _: () = assert!(LEASE_BYTES == BLOCK_BYTES);
+
+impl Lease for BlockLease<'_> {
+    fn at(&self) -> *mut u8 {
+        self.peer.core.blocks.at(self.block())
+    }
+
+    fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
         let (to, from) = (zero.offset(part.start.to_u64().cast_signed()), self.local(&part));
         self.reading = self.peer.with(|queue| {
             self.peer.room(queue, 1)?;
@@ -78,17 +75,15 @@ impl BlockLease<'_> {
         Ok(())
     }
 
-    /// Waits for the READ under way.
-    pub(super) fn arrived(&mut self) -> Result<()> {
+    fn arrived(&mut self) -> Result<()> {
         match core::mem::take(&mut self.reading) {
             0 => Ok(()),
             number => self.peer.wait_for(|_| number),
         }
     }
 
-    /// Writes parts of the block to the peer's memory; `zero` is the peer's memory that corresponds
-    /// to the start of the block. The block is given back when the parts have been sent.
-    pub(super) fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
+    /// The block is given back when the parts have been sent.
+    fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
         self.arrived()?;
         self.peer.with(|queue| {
             let inline_max = queue.inline_bytes_max().to_usize();

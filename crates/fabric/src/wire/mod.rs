@@ -7,9 +7,8 @@
 //! are O(processes contacted), and the number of operations under way has a bound.
 
 mod answer_waits;
-mod as_network;
-mod atomic_chains;
 mod atomics;
+mod chain;
 mod coalesce;
 mod counts;
 mod device;

@@ -1,6 +1,6 @@
 //! Peer: another process, or this one, as the target of an origin. It has the connection; all peers
-//! share a state. Operations on words are in `atomics` and `atomic_chains`; bytes travel in
-//! `put_and_get`, `scatter_messages` and `leases`; `answer_waits` has every wait for the device.
+//! share a state. Operations on words are in `atomics`; bytes travel in `put_and_get`,
+//! `scatter_messages` and `leases`; `answer_waits` has every wait for the device.
 //! The first operation makes the connection. Invariant: a lost peer stays lost, and each later call
 //! fails with the same error.
 
@@ -12,14 +12,14 @@ use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
 use super::device::Device;
-use super::device_link::News;
 use super::fault::Fault;
 use super::greeting;
 use super::pause::{Pause, SLEEP_MAX, SLEEP_OF_MANY, WaitPolicy};
-use super::pool::{Answers, Blocks};
-use super::queue::{End, Kept, Queue};
+use super::pool::{Answers, Blocks, Kept};
+use super::queue::{End, Queue};
 use crate::contact::{Contact, Identity, Secret};
 use crate::error::{Error, Result};
+use crate::remote::Network;
 use crate::request::Broken;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -123,7 +123,7 @@ pub struct Peer {
     /// the secret that both processes know
     secret: Secret,
     /// whether anything was sent that is not known to be done
-    dirty: AtomicBool,
+    pub(super) dirty: AtomicBool,
     /// whether it has refused a request, and the user does not know it yet
     pub(super) refused: AtomicBool,
     /// name of its node, once an error has named it
@@ -161,7 +161,7 @@ impl Peer {
     ) -> Result<T> {
         let mut state = self.state.lock();
         if !matches!(*state, State::Up(_)) {
-            self.connect_or_fail(&mut state)?;
+            self.connect_or_fail(&mut state, true)?;
         }
         let State::Up(queue) = &mut *state else { unreachable!("it was made") };
         // Relaxed: a count.
@@ -181,26 +181,18 @@ impl Peer {
     /// Connects if there is no connection yet. A process all of whose addresses are silent counts
     /// as one that cannot be reached, after a few seconds.
     pub fn meet(&self) -> Result<()> {
-        let mut state = self.state.lock();
-        match &*state {
-            State::Fresh => self.connect(&mut state, false),
-            State::Lost(error, _) => Err(error.clone()),
-            State::Up(_) => Ok(()),
-        }
+        self.connect_or_fail(&mut self.state.lock(), false)
     }
 
-    /// Makes the connection, unless the peer is lost.
+    /// Makes the connection, unless there is one or the peer is lost. `patient`: as for
+    /// [`greeting::connect`].
     #[cold]
-    fn connect_or_fail(&self, state: &mut State) -> Result<()> {
+    fn connect_or_fail(&self, state: &mut State, patient: bool) -> Result<()> {
         match state {
-            State::Fresh => self.connect(state, true),
-            State::Up(_) => Ok(()),
-            State::Lost(error, _) => Err(error.clone()),
+            State::Fresh => {}
+            State::Up(_) => return Ok(()),
+            State::Lost(error, _) => return Err(error.clone()),
         }
-    }
-
-    /// Makes the connection. `patient`: as for [`greeting::connect`].
-    fn connect(&self, state: &mut State, patient: bool) -> Result<()> {
         let Core { device, identity, .. } = &*self.core;
         match greeting::connect(device, identity, (&self.contact, self.secret), patient) {
             Ok((queue, own_address)) => {
@@ -216,6 +208,7 @@ impl Peer {
     }
 
     /// Records whether requests are under way, and ends registrations that nothing needs.
+    #[inline(always)]
     fn record(&self, queue: &Queue) {
         let quiet = queue.is_quiet();
         self.record_refusal(queue.is_refused());
@@ -298,14 +291,6 @@ impl Peer {
         }
     }
 
-    /// Sends what the device has gathered: over TCP a poll does it; a queue pair gathers nothing.
-    pub(super) fn send_gathered(&self) {
-        self.try_with(|queue| match queue.news() {
-            News::Asked | News::Polled => Ok(()),
-            News::Stream(_) => queue.poll(&self.core.blocks).map(|_| ()),
-        });
-    }
-
     /// Polls for completions if no other thread is using the connection.
     fn try_poll(&self) {
         self.try_with(|queue| queue.poll(&self.core.blocks).map(|_| ()));
@@ -316,7 +301,7 @@ impl Peer {
         self.try_with(|queue| queue.ping(&self.core.blocks));
     }
 
-    fn try_with(&self, work: impl FnOnce(&mut Queue) -> result::Result<(), Broken>) {
+    pub(super) fn try_with(&self, work: impl FnOnce(&mut Queue) -> result::Result<(), Broken>) {
         if self.is_idle() {
             return;
         }
@@ -339,39 +324,14 @@ impl Peer {
         }
     }
 
-    /// Orders requests: later ones are executed after all earlier ones, gets included.
-    pub(super) fn order(&self) {
-        self.order_by(Queue::order);
-    }
-
-    /// Orders requests after puts: later requests are executed after the earlier puts.
-    pub(super) fn order_puts(&self) {
-        self.order_by(Queue::order_puts);
-    }
-
-    /// Orders READs: later ones are executed after the earlier ones.
-    pub(super) fn order_reads(&self) {
-        self.order_by(Queue::order_reads);
-    }
-
     #[inline]
-    fn order_by(&self, order: impl FnOnce(&mut Queue)) {
+    pub(super) fn order_by(&self, order: impl FnOnce(&mut Queue)) {
         if self.is_idle() {
             return;
         }
         if let State::Up(queue) = &mut *self.state.lock() {
             order(queue);
         }
-    }
-
-    /// Waits until everything that was sent is done in the peer's memory.
-    pub(super) fn flush(&self) -> Result<()> {
-        let waited = match self.is_idle() {
-            true => Ok(()),
-            false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
-        };
-        self.core.device.sweep();
-        waited
     }
 
     /// Sends the proof that a flush needs, without waiting for it.
@@ -387,13 +347,6 @@ impl Peer {
             }
             Ok(())
         })
-    }
-
-    /// Waits until the buffers of puts may be used again and the data of gets have arrived.
-    pub(super) fn flush_local(&self) -> Result<()> {
-        let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
-        self.core.device.sweep();
-        waited
     }
 
     /// Number of the last request that uses memory of the user; 0 if there was none.
@@ -432,13 +385,6 @@ impl Peer {
     pub(super) fn ping_if_up(&self) -> Result<()> {
         let fresh = matches!(*self.state.lock(), State::Fresh);
         if fresh { Ok(()) } else { self.ping() }
-    }
-
-    /// Whether everything that was sent is known to be done in the peer's memory.
-    pub fn is_idle(&self) -> bool {
-        // Acquire: pairs with the Release in `record`. A thread that needs to know that the peer is
-        // dirty has recorded it itself, or has synchronised with the thread that did.
-        !self.dirty.load(Ordering::Acquire)
     }
 
     /// Whether there is a connection, and the counts of the connection that there is or was.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::peer::Peer;
 use crate::contact::Contact;
 use crate::error::Result;
+use crate::remote::{Bytes, Network};
 
 /// Peers that were contacted, or are about to be.
 pub struct Peers<K>(Mutex<BTreeMap<K, Arc<Peer>>>);

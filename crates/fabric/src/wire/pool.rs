@@ -138,6 +138,32 @@ impl Part {
     }
 }
 
+/// The resources that a request holds until it is done.
+#[derive(Default)]
+pub enum Kept {
+    /// nothing
+    #[default]
+    Nothing,
+    /// a block that the device reads
+    Leaving(u32),
+    /// a block that the device writes, and the place to which its bytes are copied then
+    Arriving { block: u32, to: *mut u8, bytes: u32 },
+    /// a block that the device writes, and the places to which its parts are copied then
+    Scattering { block: u32, parts: Box<[Part]> },
+    /// registered memory of the user
+    Buffer { _region: Region },
+}
+
+impl Kept {
+    /// Returns memory of the user where nothing has to be registered.
+    pub fn of_user() -> Kept {
+        Kept::Buffer { _region: Region::OF_USER }
+    }
+}
+
+// SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
+unsafe impl Send for Kept {}
+
 /// A word into which the device stores the answer of an atomic.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {

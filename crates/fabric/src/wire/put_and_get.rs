@@ -3,41 +3,29 @@
 //! for completion. Invariant: memory that the device accesses after a call has returned is held by
 //! its request.
 
+use super::chain::Chain;
+use super::coalesce::{Coalesce, Run};
 use super::fault::Fault;
 use super::peer::Peer;
-use super::pool::BLOCK_BYTES;
-use super::queue::{Kept, Queue};
+use super::pool::{BLOCK_BYTES, Kept};
+use super::queue::Queue;
+use crate::Way;
 use crate::error::Result;
 use crate::number::Number;
-use crate::remote::Remote;
-use crate::request::{CHAIN_MAX, Local, Order, Work};
+use crate::remote::{Bytes, Network, Remote};
+use crate::request::{Local, Order, Work};
 
-/// Bytes of this process that are to be put.
-#[derive(Clone, Copy)]
-pub struct Run {
-    /// destination
-    pub to: Remote,
-    /// source
-    pub from: *const u8,
-    /// length in bytes
-    pub bytes: u64,
-}
+impl Bytes for Peer {
+    type Runs<'a> = Coalesce<'a>;
 
-impl Peer {
-    /// Copies bytes to the peer's memory. Up to [`BLOCK_BYTES`] are copied at once; a longer buffer
-    /// is in use until [`Peer::flush_local`] or [`Peer::flush`].
-    ///
-    /// # Safety
-    /// The caller guarantees that `bytes` bytes at `from` can be read, and that they are not
-    /// changed or unmapped while they are in use. The caller also decides that the bytes at the
-    /// peer may be written.
-    pub(super) unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+    /// Up to [`BLOCK_BYTES`] are copied at once; a longer buffer is in use until a flush.
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         self.with(|queue| {
             if bytes > queue.inline_bytes_max() {
-                // SAFETY: the caller's duty.
+                // SAFETY: guaranteed by the caller.
                 return unsafe { self.put_long(queue, to, from, bytes) };
             }
             self.room(queue, 1)?;
@@ -50,10 +38,71 @@ impl Peer {
         })
     }
 
-    /// [`Peer::put`] of more bytes than a request carries inline.
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.with(|queue| {
+            queue.count().gets += 1;
+            if bytes > BLOCK_BYTES.to_u64() {
+                // SAFETY: the caller guarantees the bytes.
+                return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
+            }
+            self.room(queue, 1)?;
+            if self.core.device.service().is_some() {
+                let here = Local { at: to as u64, bytes: bytes.low_u32(), key: 0 };
+                let order = Order::new(Work::Read, from, here, true);
+                // SAFETY: the caller guarantees the bytes.
+                unsafe { queue.post(Order { gathered: true, ..order }, Kept::of_user()) }?;
+                return Ok(());
+            }
+            let block = self.block(queue)?;
+            queue.count().gets_copied += 1;
+            let here = self.block_local(block, bytes);
+            let order = Order::new(Work::Read, from, here, true);
+            // SAFETY: the block is registered, and the request holds it.
+            unsafe { queue.post(order, Kept::Arriving { block, to, bytes: bytes.low_u32() }) }?;
+            Ok(())
+        })
+    }
+
+    fn runs(&self, within: Remote, way: Way) -> Coalesce<'_> {
+        Coalesce::new(self, within, way)
+    }
+
+    fn order(&self) {
+        self.order_by(Queue::order);
+    }
+
+    fn order_puts(&self) {
+        self.order_by(Queue::order_puts);
+    }
+
+    fn order_reads(&self) {
+        self.order_by(Queue::order_reads);
+    }
+
+    fn flush(&self) -> Result<()> {
+        let waited = match self.is_idle() {
+            true => Ok(()),
+            false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
+        };
+        self.core.device.sweep();
+        waited
+    }
+
+    fn flush_local(&self) -> Result<()> {
+        let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
+        self.core.device.sweep();
+        waited
+    }
+}
+
+impl Peer {
+    /// [`Bytes::put`] of more bytes than a request carries inline.
     ///
     /// # Safety
-    /// As for [`Peer::put`].
+    /// As for [`Bytes::put`].
     #[inline(never)]
     unsafe fn put_long(
         &self,
@@ -87,59 +136,20 @@ impl Peer {
     ///
     /// # Safety
     /// The caller guarantees that the bytes of all runs can be read; otherwise as for
-    /// [`Peer::put`].
-    pub unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
+    /// [`Bytes::put`].
+    pub(super) unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
         self.with(|queue| {
-            for runs in runs.chunks(queue.chain_max()) {
-                let mut orders = [Order::ping(); CHAIN_MAX];
-                for (order, run) in orders.iter_mut().zip(runs) {
-                    assert!(run.bytes <= queue.inline_bytes_max());
-                    let from = Local { at: run.from as u64, bytes: run.bytes.low_u32(), key: 0 };
-                    let work = Work::WriteInline;
-                    *order = Order::new(work, run.to, from, false);
-                }
-                self.room(queue, runs.len())?;
-                queue.count().inline += runs.len().to_u64();
+            queue.count().inline += runs.len().to_u64();
+            let mut chain = Chain::new(self, queue);
+            for run in runs {
+                assert!(run.bytes <= chain.queue.inline_bytes_max());
+                let from = Local { at: run.from as u64, bytes: run.bytes.low_u32(), key: 0 };
+                let order = Order::new(Work::WriteInline, run.to, from, false);
                 // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post_chain(&mut orders[..runs.len()], Kept::Nothing) }?;
+                unsafe { chain.push(order, Kept::Nothing) }?;
             }
-            Ok(())
-        })
-    }
-
-    /// Copies bytes from the peer's memory. They have arrived after [`Peer::flush_local`], after
-    /// [`Peer::flush`], or when the answer of a request arrives that was sent after them and after
-    /// [`Peer::order`].
-    ///
-    /// # Safety
-    /// The caller guarantees that `bytes` bytes at `to` can be written, and that nothing else uses
-    /// them until they have arrived.
-    pub(super) unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.with(|queue| {
-            queue.count().gets += 1;
-            if bytes > BLOCK_BYTES.to_u64() {
-                // SAFETY: the caller guarantees the bytes.
-                return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
-            }
-            self.room(queue, 1)?;
-            if let Some(region) = self.core.device.unregistered() {
-                let here = Local { at: to as u64, bytes: bytes.low_u32(), key: region.local_key() };
-                let order = Order::new(Work::Read, from, here, true);
-                let held = Kept::Buffer { _region: region };
-                // SAFETY: the caller guarantees the bytes.
-                unsafe { queue.post(Order { gathered: true, ..order }, held) }?;
-                return Ok(());
-            }
-            let block = self.block(queue)?;
-            queue.count().gets_copied += 1;
-            let here = self.block_local(block, bytes);
-            let order = Order::new(Work::Read, from, here, true);
-            // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(order, Kept::Arriving { block, to, bytes: bytes.low_u32() }) }?;
-            Ok(())
+            // SAFETY: as above.
+            unsafe { chain.post() }.map(drop)
         })
     }
 
@@ -151,7 +161,7 @@ impl Peer {
     /// Sends from the user's memory, or receives into it, in as many messages as needed.
     ///
     /// # Safety
-    /// As for [`Peer::put`] or [`Peer::get`].
+    /// As for [`Bytes::put`] or [`Bytes::get`].
     unsafe fn lend(
         &self,
         queue: &mut Queue,
@@ -162,29 +172,19 @@ impl Peer {
     ) -> core::result::Result<(), Fault> {
         let region = self.core.device.buffer(at, bytes, work == Work::Read)?;
         let message = self.core.message_bytes_max();
-        let key = region.local_key();
-        let part = |offset: u64| {
+        let (key, pieces) = (region.local_key(), bytes.div_ceil(message));
+        queue.count().pieces += pieces - 1;
+        let mut chain = Chain::new(self, queue);
+        for piece in 0..pieces {
+            let offset = piece * message;
             let length = message.min(bytes - offset);
             let from = Local { at: at + offset, bytes: length.low_u32(), key };
-            let to = to.offset(offset.cast_signed());
-            Order::new(work, to, from, offset + length == bytes)
-        };
-        let mut offset = 0;
-        while offset < bytes {
-            let mut orders = [part(offset); CHAIN_MAX];
-            let left =
-                (bytes - offset).div_ceil(message).min(queue.chain_max().to_u64()).to_usize();
-            for (index, order) in orders[..left].iter_mut().enumerate() {
-                *order = part(offset + index.to_u64() * message);
-            }
-            orders[left - 1].signaled = true;
-            self.room(queue, left)?;
-            queue.count().pieces += left.to_u64() - u64::from(offset == 0);
+            let order = Order::new(work, to.offset(offset.cast_signed()), from, false);
             let held = Kept::Buffer { _region: region.clone() };
             // SAFETY: the region is registered, and the request holds it.
-            unsafe { queue.post_chain(&mut orders[..left], held) }?;
-            offset += left.to_u64() * message;
+            unsafe { chain.push(order, held) }?;
         }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { chain.post() }.map(drop)
     }
 }

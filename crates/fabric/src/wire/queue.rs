@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::counts::Kinds;
-use super::device::Region;
 use super::device_link::{Link, News};
-use super::pool::{BLOCK_BYTES, Blocks, Part};
+use super::pool::{BLOCK_BYTES, Blocks, Kept};
 use super::silence::Silence;
 use crate::device_order::{DeviceOrder, Overtakers};
 use crate::number::Number;
@@ -25,24 +24,6 @@ const SIGNAL_EVERY: u64 = 32;
 const DEVICE_CHECK_POLLS: u32 = 1024;
 /// Requests that hold something, for which an idle queue keeps room.
 const KEPT_WHILE_IDLE: usize = 64;
-/// The resources that a request holds until it is done.
-#[derive(Default)]
-pub enum Kept {
-    /// nothing
-    #[default]
-    Nothing,
-    /// a block that the device reads
-    Leaving(u32),
-    /// a block that the device writes, and the place to which its bytes are copied then
-    Arriving { block: u32, to: *mut u8, bytes: u32 },
-    /// a block that the device writes, and the places to which its parts are copied then
-    Scattering { block: u32, parts: Box<[Part]> },
-    /// registered memory of the user
-    Buffer { _region: Region },
-}
-
-// SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
-unsafe impl Send for Kept {}
 
 /// The requests of one connection.
 pub struct Queue {

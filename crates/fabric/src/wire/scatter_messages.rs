@@ -3,8 +3,7 @@
 //! decides which parts form a message.
 
 use super::peer::Peer;
-use super::pool::{BLOCK_BYTES, Part};
-use super::queue::Kept;
+use super::pool::{BLOCK_BYTES, Kept, Part};
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::Remote;
@@ -49,7 +48,7 @@ impl Peer {
     }
 
     /// Copies `bytes` bytes of the peer's memory, at most [`BLOCK_BYTES`], into parts. They have
-    /// arrived at the same time as those of [`Peer::get`].
+    /// arrived at the same time as those of `Peer::get`.
     ///
     /// # Safety
     /// The caller guarantees that each part lies within the message and can be written, and that

@@ -3,91 +3,44 @@
 //! the connection for itself, because a guarded request depends on the compare-and-swap before it.
 //! Invariant: as for puts, memory that is used after a call has returned is held by its request.
 
-use super::device::Region;
+use super::chain::Chain;
 use super::fault::Fault;
 use super::peer::Peer;
-use super::pool::Word;
-use super::queue::{Kept, Queue};
+use super::pool::{Kept, Word};
+use super::queue::Queue;
 use crate::error::Result;
 use crate::number::Number;
 use crate::reduction::{Protection, Reduction};
-use crate::remote::{AccumulateAt, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
-use crate::request::{CHAIN_MAX, Local, Order, Work};
+use crate::remote::{AccumulateAt, AtTarget, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
+use crate::request::{Local, Order, Work};
 use crate::sync::Ordering;
 
-/// Requests of one call that wait to be posted as a chain.
-struct Chain<'a> {
-    peer: &'a Peer,
-    queue: &'a mut Queue,
-    orders: [Order; CHAIN_MAX],
-    count: usize,
-    /// whether one of them uses memory of the user
-    lends: bool,
-    /// number of the last one that was posted
-    number: u64,
-}
-
-impl Chain<'_> {
-    /// Adds a request.
-    ///
-    /// # Safety
-    /// As for [`Queue::post`]; with `lends` until it is done.
-    unsafe fn push(&mut self, order: Order, lends: bool) -> core::result::Result<(), Fault> {
-        if self.count == self.queue.chain_max() {
-            // SAFETY: the caller's duty.
-            unsafe { self.post() }?;
+/// Adds the requests of an accumulate to a chain.
+///
+/// # Safety
+/// As for [`AtTarget::accumulate`].
+unsafe fn push_all(
+    chain: &mut Chain<'_>,
+    most: u64,
+    call: &AccumulateAt<'_>,
+    guarded: bool,
+) -> core::result::Result<(), Fault> {
+    let most = most - most % call.what.extent();
+    chain.queue.count().accumulates += call.runs.len().to_u64();
+    for run in call.runs {
+        debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
+        let lends = !is_copied(call, run) || run.result.is_some();
+        let mut offset = 0;
+        while offset < run.bytes {
+            let length = most.min(run.bytes - offset);
+            let order = Order { guarded, ..request_for(call, run, (offset, length)) };
+            let held = if lends { Kept::of_user() } else { Kept::Nothing };
+            // SAFETY: the caller guarantees the memory.
+            unsafe { chain.push(order, held) }?;
+            offset += length;
         }
-        self.orders[self.count] = order;
-        self.count += 1;
-        self.lends |= lends;
-        Ok(())
     }
-
-    /// Posts the requests.
-    ///
-    /// # Safety
-    /// As for `push`.
-    unsafe fn post(&mut self) -> core::result::Result<(), Fault> {
-        if self.count == 0 {
-            return Ok(());
-        }
-        self.peer.room(self.queue, self.count)?;
-        let held = match core::mem::take(&mut self.lends) {
-            true => Kept::Buffer { _region: Region::Tcp { key: 0 } },
-            false => Kept::Nothing,
-        };
-        let orders = &mut self.orders[..core::mem::take(&mut self.count)];
-        // SAFETY: the caller's duty.
-        self.number = unsafe { self.queue.post_chain(orders, held) }?;
-        Ok(())
-    }
-
-    /// Adds the requests of an accumulate.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::accumulate`](crate::remote::AtTarget::accumulate).
-    unsafe fn accumulate(
-        &mut self,
-        call: &AccumulateAt<'_>,
-        guarded: bool,
-    ) -> core::result::Result<(), Fault> {
-        let most = self.peer.core.message_bytes_max();
-        let most = most - most % call.what.extent();
-        self.queue.count().accumulates += call.runs.len().to_u64();
-        for run in call.runs {
-            debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
-            let lends = !is_copied(call, run) || run.result.is_some();
-            let mut offset = 0;
-            while offset < run.bytes {
-                let length = most.min(run.bytes - offset);
-                let order = Order { guarded, ..request_for(call, run, (offset, length)) };
-                // SAFETY: the caller guarantees the memory.
-                unsafe { self.push(order, lends) }?;
-                offset += length;
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Whether the operands of a run are copied when its request is posted.
@@ -113,12 +66,78 @@ fn asks(work: Work, to: Remote, word: Word) -> Order {
     Order { gathered: true, ..Order::new(work, to, word.local(), true) }
 }
 
-impl Peer {
-    /// Whether the target carries out accumulates.
-    pub(super) fn accumulates(&self) -> bool {
-        self.core.device.accumulates()
+impl AtTarget for Peer {
+    unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        if let [run] = call.runs
+            && is_copied(call, run)
+            && run.bytes <= OPERANDS_COPIED_MAX
+        {
+            let order = request_for(call, run, (0, run.bytes));
+            return self.with(|queue| match run.result {
+                // SAFETY: guaranteed by the caller.
+                None => unsafe { self.post_copied(queue, order) },
+                Some(_) => {
+                    queue.count().accumulates += 1;
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { self.post_fetching(queue, order) }
+                }
+            });
+        }
+        self.check_buffers(call)?;
+        let most = self.core.message_bytes_max();
+        // SAFETY: guaranteed by the caller.
+        self.in_chain(|chain| unsafe { push_all(chain, most, call, false) }).map(drop)
     }
 
+    unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()> {
+        self.with(|queue| {
+            let protection = Protection::Atomic;
+            let from = Local { at: operand as u64, bytes: what.extent().low_u32(), key: 0 };
+            let work = Work::Accumulate { what, protection, result: 0, inline: true };
+            let order = Order { gathered: true, ..Order::new(work, at, from, false) };
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.post_copied(queue, order) }
+        })
+    }
+
+    unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)> {
+        self.check_buffers(call)?;
+        let ((expect, new), most) = (lock.take, self.core.message_bytes_max());
+        let [taken, released] = self.in_chain_with(|chain, [before, behind]| {
+            chain.queue.count().fetches += 2;
+            let release = asks(Work::Add(lock.release), lock.at, behind);
+            // SAFETY: the caller's duties; the words of the answers live as long as the queue.
+            unsafe {
+                let take = asks(Work::CompareSwap { expect, new }, lock.at, before);
+                chain.push(take, Kept::Nothing)?;
+                push_all(chain, most, call, true)?;
+                chain.push(Order { guarded: true, ..release }, Kept::Nothing)
+            }
+        })?;
+        Ok((taken, released))
+    }
+
+    unsafe fn compare_and_swap(
+        &self,
+        (at, width): (Remote, u8),
+        (expect, new): (u64, u64),
+        result: *mut u8,
+    ) -> Result<()> {
+        let work = match width {
+            8 => Work::CompareSwap { expect, new },
+            width => Work::CompareSwapNarrow { width, expect, new },
+        };
+        let from = Local { at: result as u64, bytes: width.into(), key: 0 };
+        let order = Order { gathered: true, ..Order::new(work, at, from, true) };
+        self.with(|queue| {
+            queue.count().fetches += 1;
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.post_fetching(queue, order) }
+        })
+    }
+}
+
+impl Peer {
     /// Fails if memory of the user cannot be used. Called before anything is sent, since a lock
     /// that is taken must be released.
     fn check_buffers(&self, call: &AccumulateAt<'_>) -> Result<()> {
@@ -140,12 +159,10 @@ impl Peer {
         work: impl FnOnce(&mut Chain<'_>) -> core::result::Result<(), Fault>,
     ) -> Result<u64> {
         self.with(|queue| {
-            let orders = [Order::ping(); CHAIN_MAX];
-            let mut chain = Chain { peer: self, queue, orders, count: 0, lends: false, number: 0 };
+            let mut chain = Chain::new(self, queue);
             work(&mut chain)?;
             // SAFETY: the callers of `push` guarantee the memory.
-            unsafe { chain.post() }?;
-            Ok(chain.number)
+            unsafe { chain.post() }
         })
     }
 
@@ -168,52 +185,6 @@ impl Peer {
         done.map(|()| answers)
     }
 
-    /// Sends an accumulate.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::accumulate`](crate::remote::AtTarget::accumulate).
-    pub(super) unsafe fn send_accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
-        if let [run] = call.runs
-            && is_copied(call, run)
-            && run.bytes <= OPERANDS_COPIED_MAX
-        {
-            let order = request_for(call, run, (0, run.bytes));
-            return self.with(|queue| match run.result {
-                // SAFETY: the caller's duties.
-                None => unsafe { self.post_copied(queue, order) },
-                Some(_) => {
-                    queue.count().accumulates += 1;
-                    // SAFETY: the caller's duties.
-                    unsafe { self.post_fetching(queue, order) }
-                }
-            });
-        }
-        self.check_buffers(call)?;
-        // SAFETY: the caller's duties.
-        self.in_chain(|chain| unsafe { chain.accumulate(call, false) }).map(drop)
-    }
-
-    /// Sends an accumulate on one element, without a result.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::accumulate_one`](crate::remote::AtTarget::accumulate_one).
-    #[inline]
-    pub(super) unsafe fn send_one_element(
-        &self,
-        what: Reduction,
-        at: Remote,
-        operand: *const u8,
-    ) -> Result<()> {
-        self.with(|queue| {
-            let protection = Protection::Atomic;
-            let from = Local { at: operand as u64, bytes: what.extent().low_u32(), key: 0 };
-            let work = Work::Accumulate { what, protection, result: 0, inline: true };
-            let order = Order { gathered: true, ..Order::new(work, at, from, false) };
-            // SAFETY: the caller's duties.
-            unsafe { self.post_copied(queue, order) }
-        })
-    }
-
     /// Posts an accumulate on one run without a result, whose operands are copied now.
     ///
     /// # Safety
@@ -226,7 +197,7 @@ impl Peer {
     ) -> core::result::Result<(), Fault> {
         self.room(queue, 1)?;
         queue.count().accumulates += 1;
-        // SAFETY: the caller's duties.
+        // SAFETY: guaranteed by the caller.
         unsafe { queue.post_gathered(order) }?;
         Ok(())
     }
@@ -241,56 +212,8 @@ impl Peer {
         order: Order,
     ) -> core::result::Result<(), Fault> {
         self.room(queue, 1)?;
-        // SAFETY: the caller's duty.
-        unsafe { queue.post(order, Kept::Buffer { _region: Region::Tcp { key: 0 } }) }?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { queue.post(order, Kept::of_user()) }?;
         Ok(())
-    }
-
-    /// Takes a lock if it is free, lets the target carry out an accumulate under it, releases it,
-    /// and waits for all of this. Returns the values of the lock word before both changes.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::accumulate`](crate::remote::AtTarget::accumulate).
-    pub(super) unsafe fn accumulate_under(
-        &self,
-        call: &AccumulateAt<'_>,
-        lock: LockAt,
-    ) -> Result<(u64, u64)> {
-        self.check_buffers(call)?;
-        let (expect, new) = lock.take;
-        let [taken, released] = self.in_chain_with(|chain, [before, behind]| {
-            chain.queue.count().fetches += 2;
-            let release = asks(Work::Add(lock.release), lock.at, behind);
-            // SAFETY: the caller's duties; the words of the answers live as long as the queue.
-            unsafe {
-                chain.push(asks(Work::CompareSwap { expect, new }, lock.at, before), false)?;
-                chain.accumulate(call, true)?;
-                chain.push(Order { guarded: true, ..release }, false)
-            }
-        })?;
-        Ok((taken, released))
-    }
-
-    /// Sends a compare-and-swap of a word of `width` bytes.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::compare_and_swap`](crate::remote::AtTarget::compare_and_swap).
-    pub(super) unsafe fn compare_and_swap_at(
-        &self,
-        (at, width): (Remote, u8),
-        (expect, new): (u64, u64),
-        result: *mut u8,
-    ) -> Result<()> {
-        let work = match width {
-            8 => Work::CompareSwap { expect, new },
-            width => Work::CompareSwapNarrow { width, expect, new },
-        };
-        let from = Local { at: result as u64, bytes: width.into(), key: 0 };
-        let order = Order { gathered: true, ..Order::new(work, at, from, true) };
-        self.with(|queue| {
-            queue.count().fetches += 1;
-            // SAFETY: the caller's duties.
-            unsafe { self.post_fetching(queue, order) }
-        })
     }
 }

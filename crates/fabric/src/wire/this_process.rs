@@ -19,10 +19,11 @@ use crate::contact::{
     interface_of,
 };
 use crate::error::{Error, Result};
-use crate::remote::Remote;
+use crate::remote::{Addressed, Remote, Transport};
 use crate::request::MemoryOf;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::processors::Processors;
+use crate::tcp::TcpDevice;
 
 impl Service for Core {
     fn identity(&self) -> &Identity {
@@ -34,7 +35,9 @@ impl Service for Core {
     }
 
     fn adopt(&self, stream: OwnedFd) {
-        self.device.adopt(stream);
+        if let Some(service) = self.device.service() {
+            service.adopt(stream);
+        }
     }
 
     fn poll(&self, now: Instant) -> Option<Instant> {
@@ -91,9 +94,11 @@ impl Wire {
         self.core.device.is_coherent()
     }
 
-    /// Whether a post to a control word wakes the threads that sleep on the doorbell of its rank.
-    pub fn rings(&self) -> bool {
-        self.core.device.rings()
+    /// Whether a thread of each process serves the others: a post to a control word wakes the
+    /// threads that sleep on the doorbell of its rank, and targets carry out accumulates of any
+    /// predefined operation and type.
+    pub fn is_served(&self) -> bool {
+        self.core.device.service().is_some()
     }
 
     /// Sets the time for which a thread spins before it sleeps, where threads sleep, and whether
@@ -114,7 +119,7 @@ impl Wire {
     /// returned value is dropped: a request that changes a word then wakes one thread, not two.
     /// `None` if other threads of this process may communicate, or if a device serves them.
     pub fn serving(&self) -> Option<Serving> {
-        if self.core.wait_policy.is_alone() { self.core.device.serving() } else { None }
+        self.core.device.service().filter(|_| self.core.wait_policy.is_alone())?.serving()
     }
 
     /// Carries out the requests that have arrived, in one of [`CALLS_PER_SERVICE`] calls. A rank
@@ -124,7 +129,7 @@ impl Wire {
     pub fn serve_at_times(&self) {
         // Relaxed: it decides nothing else.
         if self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(CALLS_PER_SERVICE)
-            && let Some(mut serving) = self.core.device.serving()
+            && let Some(mut serving) = self.core.device.service().and_then(TcpDevice::serving)
         {
             serving.step(0);
         }
@@ -134,19 +139,16 @@ impl Wire {
     /// a process of this node, too.
     pub fn serve_on_those_of(&self, pid: i32) {
         // A process that is gone has none.
-        if let Ok(processors) = Processors::of_process(pid) {
-            self.core.device.serve_on(&processors);
+        if let (Some(service), Ok(processors)) =
+            (self.core.device.service(), Processors::of_process(pid))
+        {
+            service.serve_on(&processors);
         }
-    }
-
-    /// Whether targets carry out accumulates of any predefined operation and type.
-    pub fn accumulates(&self) -> bool {
-        self.core.device.accumulates()
     }
 
     /// Whether the device keeps exposed memory in place, so that all of its pages are allocated.
     pub fn keeps_in_place(&self) -> bool {
-        self.kind() != NetworkKind::Tcp
+        !self.is_served()
     }
 
     /// Kind of the network.
@@ -182,12 +184,6 @@ impl Wire {
         self.core.identity.admit(secret);
     }
 
-    /// Lets other processes write, read and atomically change memory of this process, until the
-    /// returned value is dropped. Zero bytes are not registered, and no process can reach them.
-    pub(super) fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
-        self.expose_of(MemoryOf::Library, base, bytes)
-    }
-
     /// Exposes memory of the program, which may unmap or protect it meanwhile: an access to such a
     /// page is an error of the origin.
     pub fn expose_of_program(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
@@ -205,25 +201,16 @@ impl Wire {
     /// Sets the function that finds allocations. The memory of an allocation stays registered after
     /// its first use, until [`Wire::forget`] is called for it.
     pub fn set_allocations(&self, allocations: Allocations) {
-        self.core.device.set_allocations(allocations);
+        if let Some(registrations) = self.core.device.registrations() {
+            registrations.set_allocations(allocations);
+        }
     }
 
     /// Ends the registration of the allocation that begins at `base`.
     pub fn forget(&self, base: *const u8) {
-        self.core.device.forget(base as u64);
-    }
-
-    /// Returns the peer for the process of a contact, which knows this secret. The same process
-    /// always gives the same peer.
-    pub(super) fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
-        self.core.peer(contact, secret)
-    }
-
-    /// Polls for completions of all peers, without waiting. Returns how many peers have been lost
-    /// so far. A waiting rank checks its own peers when this number has grown.
-    pub(super) fn progress(&self) -> u64 {
-        self.core.poll_all();
-        self.core.losses()
+        if let Some(registrations) = self.core.device.registrations() {
+            registrations.forget(base as u64);
+        }
     }
 
     /// Whether a peer has refused a request, and the user does not know it yet.
@@ -257,6 +244,27 @@ impl Wire {
     }
 }
 
+impl Transport for Wire {
+    type Peer = Peer;
+    type Exposed = Exposed;
+    type Address = (Contact, Secret);
+
+    /// Zero bytes are not registered, and no process can reach them.
+    fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+        self.expose_of(MemoryOf::Library, base, bytes)
+    }
+
+    fn progress(&self) -> u64 {
+        self.core.poll_all();
+        self.core.losses()
+    }
+
+    /// The same process always gives the same peer.
+    fn connect(&self, (contact, secret): &(Contact, Secret)) -> Arc<Peer> {
+        self.core.peer(contact, *secret)
+    }
+}
+
 impl Drop for Wire {
     fn drop(&mut self) {
         // The thread and the peers hold references to the core.
@@ -281,9 +289,8 @@ pub struct Exposed {
     region: Option<(u64, Region)>,
 }
 
-impl Exposed {
-    /// Returns the address of this memory for other processes.
-    pub(super) fn remote(&self) -> Remote {
+impl Addressed for Exposed {
+    fn remote(&self) -> Remote {
         let key = self.region.as_ref().map_or(0, |(_, region)| region.remote_key().into());
         Remote { at: self.base, key }
     }

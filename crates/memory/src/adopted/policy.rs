@@ -208,7 +208,7 @@ mod tests {
         assert_ne!(at, libc::MAP_FAILED);
         let begin = at.expose_provenance() as u64 + 16;
         assert!(!is_own_mapping(begin, begin + 4000));
-        // SAFETY: ours, and not used again.
+        // SAFETY: an object of this library, not used again.
         unsafe { libc::munmap(at, 4096) };
     }
 }

@@ -151,7 +151,7 @@ mod at_target {
     }
 
     #[test]
-    fn the_other_roads_say_that_their_targets_carry_out_none() {
+    fn the_other_transports_say_that_their_targets_carry_out_none() {
         ranks::example(|rank| assert!(rank.peer(0).0.at_target().is_none()));
         ranks::fake_device(|rank| assert!(rank.peer(0).0.at_target().is_none()));
     }

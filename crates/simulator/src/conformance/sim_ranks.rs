@@ -36,7 +36,7 @@ impl Bytes for SimPeer<'_, '_> {
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         for index in 0..bytes as usize {
-            // SAFETY: the caller's duty.
+            // SAFETY: guaranteed by the caller.
             let byte = unsafe { from.add(index).read() };
             self.sim.put(self.rank, to.at as usize + index, byte.into());
         }

@@ -119,7 +119,7 @@ fn all_calls(peer: &impl Network, at: Remote, bytes: &mut [u8; 40]) -> Result<()
 }
 
 #[test]
-fn a_cut_is_the_error_of_the_call_on_a_real_road() {
+fn a_cut_is_the_error_of_the_call_on_a_real_transport() {
     example(|rank| {
         let (peer, at) = rank.peer((rank.rank() + 1) % RANKS);
         let (at, mut bytes) = (*at, [1; 40]);

@@ -150,7 +150,7 @@ pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, adv
         unsafe { *libc::__errno_location() = libc::EINVAL };
         return -1; // as for private memory
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let answer = unsafe { next(address, bytes, advice) };
     // Read afterwards: if a page moves meanwhile, it was recorded before its bytes were copied. The
     // system's own locks need not order its stores before this load.
@@ -161,7 +161,7 @@ pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, adv
     }
     match advice {
         libc::MADV_DONTNEED | libc::MADV_FREE | DONTNEED_LOCKED | GUARD_INSTALL => {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { discard(answer, address, bytes, advice) }
         }
         _ => answer,
@@ -199,7 +199,7 @@ unsafe fn discard(answer: i32, address: *mut libc::c_void, bytes: usize, advice:
         // Shared memory has no MADV_FREE, which may discard at once.
         let advice = if advice == libc::MADV_FREE { libc::MADV_DONTNEED } else { advice };
         // Once more, since pages may have moved after the first time.
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let answer = unsafe { bare(address, bytes, advice) };
         // SAFETY: as above. A call that succeeds leaves it alone.
         let error = if answer == 0 { before } else { unsafe { *errno() } };

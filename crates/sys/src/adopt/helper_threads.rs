@@ -112,7 +112,7 @@ unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
 /// Records that the calling thread is a helper, and returns its entry. Without room for it, the
 /// thread counts as any other.
 fn record_own() -> Option<&'static AtomicU64> {
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     let own = unsafe { libc::syscall(libc::SYS_gettid) };
     let entry = fs::read(format!("/proc/self/task/{own}/stat"));
     let entry = entry.ok().and_then(|stat| entry_of(own, &stat))?;
@@ -148,7 +148,7 @@ impl OtherThreads {
     }
 
     fn of_tasks() -> Option<OtherThreads> {
-        // SAFETY: a plain question.
+        // SAFETY: a system call that writes to no memory of this process.
         let own = unsafe { libc::syscall(libc::SYS_gettid) };
         let mut others = OtherThreads::None;
         for task in fs::read_dir("/proc/self/task").ok()? {
@@ -210,7 +210,7 @@ mod tests {
     unsafe extern "C-unwind" fn talks(talk: *mut c_void) -> *mut c_void {
         // SAFETY: the box of the test, which no other code uses.
         let talk = unsafe { Box::from_raw(talk.cast::<Talk>()) };
-        // SAFETY: a plain question.
+        // SAFETY: a system call that writes to no memory of this process.
         talk.own.send(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap();
         let _ = talk.wait.recv();
         core::ptr::null_mut()

@@ -142,7 +142,7 @@ fn unmap(address: u64, bytes: u64) {
 
 /// Bare, because libraries that intercept mremap (UCX) lose its fifth argument.
 fn remap(from: u64, bytes: u64, new_bytes: u64, how: i32, to: u64) -> Result<()> {
-    // SAFETY: between addresses of this file and those of a caller, who vouches for them.
+    // SAFETY: between addresses of this file and those of a caller, who guarantees them.
     let moved = unsafe { libc::syscall(libc::SYS_mremap, from, bytes, new_bytes, how, to) };
     if moved == -1 { Err(last_error("mremap")) } else { Ok(()) }
 }
@@ -174,7 +174,7 @@ mod tests {
 
     impl Drop for Pipe {
         fn drop(&mut self) {
-            // SAFETY: ours, and not used again.
+            // SAFETY: an object of this library, not used again.
             self.0.iter().for_each(|end| assert_eq!(unsafe { libc::close(*end) }, 0));
         }
     }

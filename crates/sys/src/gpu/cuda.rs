@@ -66,7 +66,7 @@ impl Runtime for Cuda {
 
     unsafe fn copy(&self, way: CopyDirection, here: u64, there: u64, bytes: usize) -> c_int {
         let (to, from) = way.ends(here, there);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.in_context(there, || unsafe {
             way.arrived((self.cuMemcpy)(to, from, bytes), self.cuStreamSynchronize)
         })

@@ -80,7 +80,7 @@ impl Runtime for Hip {
 
     unsafe fn copy(&self, way: CopyDirection, here: u64, there: u64, bytes: usize) -> c_int {
         let (to, from) = way.ends(here, there);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let code = (self.call.hipMemcpy)(to, from, bytes, DEFAULT);
             way.arrived(code, self.call.hipStreamSynchronize)

@@ -101,7 +101,7 @@ impl Runtimes {
         let Some((MemoryKind::Device, row, runtime)) = self.find(there) else {
             return Err(Error::OriginFault { address: there });
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         match unsafe { runtime.copy(way, here, there, bytes) } {
             SUCCESS => Ok(()),
             code => Err(Error::Runtime { call: row.copy, code }),

@@ -125,14 +125,14 @@ fn a_descriptor_that_became_another_file_tells_nothing_and_is_left_alone() {
     let file = replace(descriptor(&life), &from);
     assert_eq!(first_ended([&life]), None, "the pipe can be read, and nobody has died");
     assert_ne!(descriptor(&life), file.as_raw_fd());
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     assert!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFD) } >= 0, "it was closed");
     from.read_exact(&mut [0]).unwrap();
     let file = replace(descriptor(&life), &from);
     assert_eq!(first_ended([&life]), None);
     child.kill();
     assert!(life.has_ended(), "the pipe says nothing");
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     assert!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFD) } >= 0, "it was closed");
 }
 

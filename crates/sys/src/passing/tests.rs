@@ -214,7 +214,7 @@ fn a_program_that_closes_the_socket_closes_nothing_for_good() {
     for _ in 0..3 {
         file(number(secret.words()), &mark_of(&segment)).unwrap();
     }
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     assert!(unsafe { libc::fcntl(ours.as_raw_fd(), libc::F_GETFD) } >= 0, "it was closed");
 }
 

@@ -69,7 +69,7 @@ fn a_process_that_is_not_an_ancestor_copies_after_permission() {
     };
     let (own, above) = (process::id(), Child::stopped(|| {}));
     assert!(reached(Child::stopped(|| allow([own, above.pid()]))));
-    // SAFETY: a plain question.
+    // SAFETY: a system call that writes to no memory of this process.
     let may_all = unsafe { libc::geteuid() } == 0;
     if scope.trim() == "1" && !may_all {
         assert!(!reached(Child::stopped(|| {})), "Yama is there, and does not mind");

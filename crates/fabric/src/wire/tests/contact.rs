@@ -18,7 +18,7 @@ pub fn many_contact_one_at_once(open: Open) {
     std::thread::scope(|scope| {
         for wire in &wires {
             scope.spawn(|| {
-                wire.peer(&contact, secret()).fetch(target.at(0), Fetch::Add(1)).unwrap()
+                wire.connect(&(contact, secret())).fetch(target.at(0), Fetch::Add(1)).unwrap()
             });
         }
     });
@@ -33,7 +33,7 @@ pub fn many_contact_one_at_once(open: Open) {
 pub fn a_process_without_the_secret_is_refused(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
     let contact = target.wire.contact().unwrap();
-    let error = origin.peer(&contact, Secret::from([3, 5])).read(target.at(0)).unwrap_err();
+    let error = origin.connect(&(contact, Secret::from([3, 5]))).read(target.at(0)).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
     assert_eq!(target.wire.counts().accepted, 0);
 }

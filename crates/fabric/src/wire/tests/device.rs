@@ -53,7 +53,7 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     let path = module_path!().split_once("::").unwrap().1;
     let (mut child, contact, at) = second(&format!("{path}::{name}"));
     let (origin, other) = (on_device(), Side::new(on_device, 8));
-    let peer = origin.peer(&contact, secret());
+    let peer = origin.connect(&(contact, secret()));
     assert_eq!(peer.fetch(at, Fetch::Add(5)).unwrap(), 0);
     signal(&child, libc::SIGSTOP);
     let (data, mut back) = (numbers(3000, 0), vec![0; 3000]);
@@ -81,7 +81,7 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     assert_eq!(put(&peer, at, &data).and_then(|()| peer.flush()).unwrap_err(), error);
     // A first contact fails at once: the port is closed.
     let another = on_device();
-    let error = another.peer(&contact, secret()).read(at).unwrap_err();
+    let error = another.connect(&(contact, secret())).read(at).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
     // Other processes are not affected.
     assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
@@ -98,7 +98,7 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     let test = format!("{path}::puts_to_a_process_that_is_killed_end_in_an_error");
     let (mut child, contact, at) = second(&test);
     let origin = on_device();
-    let peer = origin.peer(&contact, secret());
+    let peer = origin.connect(&(contact, secret()));
     let data = numbers(WORDS, 0);
     put(&peer, at, &data).unwrap();
     peer.flush().unwrap();

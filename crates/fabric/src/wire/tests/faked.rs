@@ -10,7 +10,7 @@ use std::time::Duration;
 fn round_trip(one: &Wire, other: &Wire) {
     let words = vec![0u64; 2000];
     let exposed = other.expose(words.as_ptr().cast_mut().cast(), 16_000).unwrap();
-    let peer = one.peer(&other.contact().unwrap(), secret());
+    let peer = one.connect(&address(other));
     let (data, mut back) = (numbers(2000, 0), vec![0; 2000]);
     for count in [1, 20, 2000] {
         put(&peer, exposed.remote(), &data[..count]).unwrap();
@@ -44,7 +44,7 @@ fn a_device_without_room_for_inline_data_will_do() {
 fn both_sides_must_be_of_one_kind() {
     let profile = Profile { ethernet: false, ..Profile::default() };
     let (one, other) = (on_profile(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
-    let error = one.peer(&other.wire.contact().unwrap(), secret()).read(other.at(0)).unwrap_err();
+    let error = one.connect(&address(&other.wire)).read(other.at(0)).unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     assert!(error.to_string().contains("it uses RoCE, this process InfiniBand"), "{error}");
     assert_eq!(other.wire.counts().accepted, 0, "it has made no end");
@@ -275,7 +275,7 @@ fn a_process_that_did_not_answer_in_time_is_called_again() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut wrong = contact;
     wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | contact.0[1] & 0xffff_ffff;
-    let peer = origin.peer(&wrong, secret());
+    let peer = origin.connect(&(wrong, secret()));
     let error = peer.read(target.at(0)).unwrap_err();
     assert!(matches!(error, Error::Unanswered { .. }), "{error}");
     assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");

@@ -1,16 +1,15 @@
 //! Tests of atomics on many words and of leases, on any device.
 
-use super::super::atomic_chains::WORDS_MAX;
 use super::super::pool::{BLOCK_BYTES, BLOCKS};
 use super::*;
 
 pub fn many_words_are_changed_at_once(open: Open) {
-    let (origin, target) = (open(), Side::new(open, WORDS_MAX));
+    let (origin, target) = (open(), Side::new(open, Peer::WORDS_MAX));
     let peer = target.seen_by(&origin);
-    let at = |index| target.at(WORDS_MAX - 1 - index);
-    let mut before = [7; WORDS_MAX];
+    let at = |index| target.at(Peer::WORDS_MAX - 1 - index);
+    let mut before = [7; Peer::WORDS_MAX];
     let kinds = || peer.kinds().1;
-    for count in [1, 2, 16, 17, WORDS_MAX] {
+    for count in [1, 2, 16, 17, Peer::WORDS_MAX] {
         // Law 6: the order makes the answers of the other requests wait.
         peer.post_all(count, |index| (at(index), index as u64)).unwrap();
         peer.order();
@@ -26,7 +25,7 @@ pub fn many_words_are_changed_at_once(open: Open) {
         assert!(kinds().awaited - counted.awaited <= 1);
         for index in 0..count {
             let is = if index.is_multiple_of(3) { index as u64 } else { 99 };
-            assert_eq!(target.word(WORDS_MAX - 1 - index), is);
+            assert_eq!(target.word(Peer::WORDS_MAX - 1 - index), is);
         }
         peer.fetch_all(|index| (at(index), Fetch::Add(0)), before).unwrap();
         let clear = |index: usize| (at(index), before_of(index).wrapping_neg());

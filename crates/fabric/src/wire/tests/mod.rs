@@ -25,7 +25,7 @@ pub use crate::contact::tests::until;
 pub use crate::contact::{Contact, Secret};
 pub use crate::device_order::DeviceOrder;
 pub use crate::error::{Class, Error, Result};
-pub use crate::remote::{Network, Remote};
+pub use crate::remote::{Addressed, Bytes, Lease, Network, Remote, Transport};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verbs::fake_device::profile::Profile;
 
@@ -51,7 +51,7 @@ impl Side {
 
     /// Returns the peer for this process at another one.
     pub fn seen_by(&self, wire: &Wire) -> Arc<Peer> {
-        wire.peer(&self.wire.contact().unwrap(), secret())
+        wire.connect(&address(&self.wire))
     }
 
     /// Address of word `index` for other processes.

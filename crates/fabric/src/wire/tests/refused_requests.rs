@@ -42,7 +42,7 @@ fn a_page_that_is_gone_is_an_error_and_no_loss() {
     let (exposed, first) = pages(&target);
     let (good, gone) =
         (exposed.remote(), exposed.remote().offset((GOOD * page_bytes()) as i64 + 8));
-    let peer = origin.peer(&target.contact().unwrap(), secret());
+    let peer = origin.connect(&address(&target));
     let peers = together(&[&peer]);
     let (data, long) = ([7u64; 2], vec![8u64; 100_000 / 8]);
     let mut got = [0; 2];

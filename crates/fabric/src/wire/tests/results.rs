@@ -4,7 +4,7 @@ use super::*;
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;
 use crate::reduction::{Protection, Reduction};
-use crate::remote::{AccumulateAt, AtTarget, Elements};
+use crate::remote::{AccumulateAt, AtTarget, Elements, OPERANDS_COPIED_MAX};
 
 /// Begins to add 1 to a word, whose old value goes to `result`.
 fn add(peer: &Peer, at: Remote, result: &mut u64) -> Result<()> {
@@ -100,4 +100,31 @@ fn results_of_a_target_that_is_lost_are_an_error_of_each_flush() {
     // What was answered before the loss is there, and nothing comes after it.
     assert_eq!(results, core::array::from_fn(|index| index as u64));
     assert_eq!((behind, target.word(0)), ([7, 7], 20));
+}
+
+/// A request without an answer behind them does not keep a local flush waiting until it pings. On a
+/// busy machine another wait may ping, too.
+#[test]
+fn operands_that_are_lent_are_waited_for_whatever_follows_them() {
+    const LONG: usize = 2 * OPERANDS_COPIED_MAX as usize / 8;
+    let (origin, target) = (on_tcp(), Side::new(on_tcp, LONG + 1));
+    let peer = target.seen_by(&origin);
+    let what = Reduction::new(Op::Sum, Basic::U64).unwrap();
+    let operands = vec![1u64; LONG + 1];
+    let run = |first: usize, words: usize| {
+        let (there, operands) = (target.at(first).at, operands[first..].as_ptr().cast());
+        Elements { there, bytes: 8 * words as u64, operands, result: None }
+    };
+    let runs = &[run(0, LONG), run(LONG, 1)];
+    let call = AccumulateAt { what, protection: Protection::Alone, within: target.at(0), runs };
+    let mut rounds = 0..20;
+    assert!(rounds.any(|_| {
+        let pings = origin.counts().kinds.pings;
+        // SAFETY: memory of a side; the operands stay until nothing is under way.
+        unsafe { peer.accumulate(&call) }.unwrap();
+        peer.flush_local().unwrap();
+        origin.counts().kinds.pings == pings
+    }));
+    peer.flush().unwrap();
+    assert!((0..=LONG).all(|index| target.word(index) == rounds.start));
 }

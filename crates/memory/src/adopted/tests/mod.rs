@@ -64,7 +64,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: ours, and not used again.
+        // SAFETY: an object of this library, not used again.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }

@@ -98,7 +98,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         let (at, bytes) = (self.page(0), (PAGES * page_bytes()) as usize);
-        // SAFETY: ours, and not used again.
+        // SAFETY: an object of this library, not used again.
         unsafe { libc::munmap(at.cast(), bytes) };
     }
 }
