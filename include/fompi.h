@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define FOMPI_VERSION "0.3.0-dev"
+#define FOMPI_VERSION "0.3.0"
 #define FOMPI_VERSION_MAJOR 0
 #define FOMPI_VERSION_MINOR 3
 #define FOMPI_VERSION_PATCH 0
