@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#define FOMPI_VERSION "0.3.0"
+#define FOMPI_VERSION "0.4.0-dev"
 #define FOMPI_VERSION_MAJOR 0
-#define FOMPI_VERSION_MINOR 3
+#define FOMPI_VERSION_MINOR 4
 #define FOMPI_VERSION_PATCH 0
 
 /* Connections, registered memory and requests of this process between nodes since its start, also
