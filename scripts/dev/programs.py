@@ -71,10 +71,8 @@ class Mpi:
     def standard(self):
         """The version of the standard that its mpi.h speaks of."""
         if self._standard is None:
-            probe = BUILD / self.label / "version.c"
-            probe.parent.mkdir(parents=True, exist_ok=True)
-            probe.write_text("#include <mpi.h>\nMPI_VERSION\n")
-            answer = subprocess.run([self.cc, *c_flags(self), "-E", "-P", str(probe)], text=True,
+            answer = subprocess.run([self.cc, *c_flags(self), "-x", "c", "-E", "-P", "-"],
+                                    input="#include <mpi.h>\nMPI_VERSION\n", text=True,
                                     capture_output=True, env=self.environment())
             self._standard = int(answer.stdout.split()[-1])
         return self._standard
@@ -372,8 +370,8 @@ CXX_PROBE = "#include <mpi.h>\nMPI::Win win;"
 def has_binding(test, mpi):
     """Whether this MPI has the binding of a test."""
     if test.path.suffix == ".cpp":
-        return compiles(mpi, mpi.cxx, "probe.cpp", CXX_PROBE)
-    return compiles(mpi, mpi.fc, "probe.f90", f"{test.module}\nend")
+        return compiles(mpi, mpi.cxx, "c++", CXX_PROBE)
+    return compiles(mpi, mpi.fc, "f95", f"{test.module}\nend\n")
 
 
 def build_program(test, mpi, linked):
@@ -436,20 +434,15 @@ def fortran_flags(mpi):
     return [f"-I{path}" for path in made_for.glob(answer.stdout.split(".")[0].strip() + ".*")]
 
 
-COMPILES = {}
-
-
-def compiles(mpi, compiler, name, text):
-    """Whether this MPI has a compiler that takes this text."""
-    if (mpi.label, text) not in COMPILES:
-        probe = BUILD / mpi.label / name
-        probe.parent.mkdir(parents=True, exist_ok=True)
-        probe.write_text(f"{text}\n")
-        answer = compiler and subprocess.run([compiler, "-c", *fortran_flags(mpi), "-o",
-                                              f"{probe}.o", str(probe)], capture_output=True,
-                                             env=mpi.environment())
-        COMPILES[mpi.label, text] = answer is not None and answer.returncode == 0
-    return COMPILES[mpi.label, text]
+@functools.cache
+def compiles(mpi, compiler, language, text):
+    """Whether this MPI has a compiler that takes this text. No file is written: several processes ask at
+    the same time."""
+    if not compiler:
+        return False
+    command = [compiler, *fortran_flags(mpi), "-x", language, "-c", "-fsyntax-only", "-"]
+    return subprocess.run(command, input=text, text=True, capture_output=True,
+                          env=mpi.environment()).returncode == 0
 
 
 def build_profiler(test, mpi, how):
