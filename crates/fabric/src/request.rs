@@ -86,6 +86,17 @@ impl From<Fetch> for Work {
     }
 }
 
+/// When a device that gathers requests sends one. Others send each at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// at once
+    AtOnce,
+    /// at once if no answer is under way, otherwise with later ones
+    IfFirst,
+    /// with later ones: a poll sends it, and a thread that waits for it polls
+    WithLater,
+}
+
 /// One request: its operation, its memory at the target, and its memory in this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
@@ -99,9 +110,8 @@ pub struct Order {
     pub signaled: bool,
     /// whether the request waits for the answers of earlier ones
     pub fenced: bool,
-    /// whether a device may send the request with later ones: a poll sends it, and a thread that
-    /// waits for it polls
-    pub gathered: bool,
+    /// when it is sent
+    pub leaves: Leaves,
     /// address of the doorbell that an addition rings, in the same memory, or 0; devices that
     /// cannot wake a thread ignore it
     pub doorbell: u64,
@@ -116,9 +126,9 @@ pub struct Order {
 impl Order {
     /// Makes a request for a queue, which numbers it.
     pub fn new(work: Work, to: Remote, from: Local, signaled: bool) -> Order {
-        let (fenced, gathered, guarded, awaited) = (false, false, false, false);
-        let (doorbell, number) = (0, 0);
-        Order { work, to, from, signaled, fenced, gathered, doorbell, guarded, awaited, number }
+        let (fenced, guarded, awaited) = (false, false, false);
+        let (leaves, doorbell, number) = (Leaves::AtOnce, 0, 0);
+        Order { work, to, from, signaled, fenced, leaves, doorbell, guarded, awaited, number }
     }
 
     /// Makes a ping.

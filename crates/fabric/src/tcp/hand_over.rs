@@ -1,15 +1,15 @@
 //! Requests that the calls of an origin leave to the service thread of its process: those that are
-//! gathered, after a millisecond, and what a full socket has not taken, when there is room. The
+//! gathered, when a timer has ended, and what a full socket has not taken, when there is room. The
 //! events of the thread are behind [`ThreadEvents`], so that the model checker runs this file.
 //! Invariant: while there is anything to send, the timer runs, the thread awaits room, or a failure
-//! is kept for the origin's next call.
+//! is kept for the origin's next call. While nothing is gathered the timer does not run.
 
 use std::collections::BTreeMap;
 use std::io::Result;
 use std::sync::Arc;
 
 use super::unsent::{RequestStream, Unsent};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// The events of the service thread that concern unsent requests.
 pub trait ThreadEvents {
@@ -22,8 +22,10 @@ pub trait ThreadEvents {
     fn await_room(&self, number: u64, stream: &Self::Stream) -> Result<()>;
     /// Removes a stream, and ends it.
     fn end(&self, stream: &Self::Stream);
-    /// Wants an event after a millisecond. The thread then calls [`HandOver::send_gathered`].
+    /// Wants an event after a moment. The thread then calls [`HandOver::send_gathered`].
     fn start_timer(&self);
+    /// Wants no event of the timer any more. One that has come already may stay.
+    fn stop_timer(&self);
     /// Takes the event of the timer.
     fn take_timer(&self);
 }
@@ -33,17 +35,26 @@ type Shared<E> = Arc<Mutex<Unsent<<E as ThreadEvents>::Stream>>>;
 /// What the origins of this process have not sent, by the number of the connection.
 pub struct HandOver<E: ThreadEvents> {
     events: E,
-    /// whether the timer runs
-    timed: AtomicBool,
+    timer: Mutex<Timer>,
     origins: Mutex<BTreeMap<u64, Shared<E>>>,
     numbers: AtomicU64,
+}
+
+/// The timer, which runs while requests are gathered.
+#[derive(Default)]
+struct Timer {
+    runs: bool,
+    /// number of connections whose requests it is to send
+    connections: usize,
+    /// these connections, and others whose requests have been sent since the timer was started
+    numbers: Vec<u64>,
 }
 
 impl<E: ThreadEvents> HandOver<E> {
     /// Starts without connections.
     pub fn new(events: E) -> HandOver<E> {
-        let (timed, numbers) = (AtomicBool::new(false), AtomicU64::new(0));
-        HandOver { events, timed, origins: Mutex::new(BTreeMap::new()), numbers }
+        let (timer, numbers) = (Mutex::new(Timer::default()), AtomicU64::new(0));
+        HandOver { events, timer, origins: Mutex::new(BTreeMap::new()), numbers }
     }
 
     /// The events of the thread.
@@ -64,6 +75,7 @@ impl<E: ThreadEvents> HandOver<E> {
     /// Sends what the socket takes; the thread sends the rest. The caller, which may be the thread,
     /// has locked the requests.
     pub fn send(&self, number: u64, unsent: &mut Unsent<E::Stream>) -> Result<()> {
+        self.end_timed(unsent);
         if unsent.send()? {
             return Ok(());
         }
@@ -71,8 +83,8 @@ impl<E: ThreadEvents> HandOver<E> {
         awaited.map_err(|error| unsent.fail(&error))
     }
 
-    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends in a
-    /// millisecond what is not sent by then. The caller has locked the requests.
+    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends when
+    /// the timer has ended what is not sent by then. The caller has locked the requests.
     #[inline]
     pub fn send_or_leave(
         &self,
@@ -83,33 +95,54 @@ impl<E: ThreadEvents> HandOver<E> {
         if urgent || unsent.is_due() {
             return self.send(number, unsent);
         }
-        // Either the timer runs from here on, or the thread has not locked the requests yet.
-        // Relaxed: if the thread has locked them since its swap in `send_gathered`, that lock
-        // orders the swap ahead of this load.
-        if !self.timed.load(Ordering::Relaxed) {
-            self.run_timer();
+        // Otherwise either the timer runs, or the thread has not locked the requests yet.
+        if !unsent.is_timed {
+            self.begin_timed(number, unsent);
         }
         Ok(())
     }
 
     #[cold]
-    fn run_timer(&self) {
-        // AcqRel: pairs with the swap in `send_gathered`.
-        if !self.timed.swap(true, Ordering::AcqRel) {
+    fn begin_timed(&self, number: u64, unsent: &mut Unsent<E::Stream>) {
+        unsent.is_timed = true;
+        let mut timer = self.timer.lock();
+        timer.connections += 1;
+        timer.numbers.push(number);
+        if !core::mem::replace(&mut timer.runs, true) {
             self.events.start_timer();
+        }
+    }
+
+    /// Ends the waiting of requests for the timer.
+    #[inline]
+    fn end_timed(&self, unsent: &mut Unsent<E::Stream>) {
+        if core::mem::take(&mut unsent.is_timed) {
+            let mut timer = self.timer.lock();
+            timer.connections -= 1;
+            if timer.connections == 0 {
+                timer.numbers.clear();
+                if core::mem::take(&mut timer.runs) {
+                    self.events.stop_timer();
+                }
+            }
         }
     }
 
     /// Sends what the origins have gathered: the thread's part when the timer has ended.
     pub fn send_gathered(&self) {
-        // Before the swap: an event of a timer that is started behind it must not be taken here.
-        self.events.take_timer();
-        self.timed.swap(false, Ordering::AcqRel);
-        let origins: Vec<_> =
-            self.origins.lock().iter().map(|(number, unsent)| (*number, unsent.clone())).collect();
-        for (number, unsent) in origins {
-            // The failure is kept for the origin's next call.
-            let _ = self.send(number, &mut unsent.lock());
+        let numbers = {
+            let mut timer = self.timer.lock();
+            self.events.take_timer();
+            timer.runs = false;
+            core::mem::take(&mut timer.numbers)
+        };
+        for number in numbers {
+            let Some(unsent) = self.origins.lock().get(&number).cloned() else { continue };
+            let mut unsent = unsent.lock();
+            if unsent.is_timed {
+                // The failure is kept for the origin's next call.
+                let _ = self.send(number, &mut unsent);
+            }
         }
     }
 
@@ -126,6 +159,7 @@ impl<E: ThreadEvents> HandOver<E> {
         // The thread may have found it before; it sends nothing while this is locked, and finds
         // nothing to send afterwards.
         let mut unsent = unsent.lock();
+        self.end_timed(&mut unsent);
         unsent.clear();
         self.events.end(unsent.stream());
     }

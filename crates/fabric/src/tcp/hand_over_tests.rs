@@ -90,6 +90,10 @@ impl ThreadEvents for Events {
         self.timer.store(true, Release);
     }
 
+    fn stop_timer(&self) {
+        self.timer.store(false, Release);
+    }
+
     fn take_timer(&self) {
         self.timer.store(false, Release);
     }
@@ -204,6 +208,21 @@ fn loom_gathered_requests_leave_though_no_call_follows() {
             let requests = if origin.number == 0 { 2 } else { 1 };
             assert_eq!(origin.came(), Origin::bytes(requests));
         }
+    });
+}
+
+#[test]
+fn loom_the_timer_runs_only_while_requests_wait_for_it() {
+    fn call(origin: &Origin) {
+        for request in [FIRST, FIRST + 1] {
+            origin.post(request, false).unwrap();
+            origin.poll().unwrap();
+            assert!(!origin.all.events().timer.load(Acquire));
+        }
+    }
+    model(4, || {
+        let origins = with_the_thread(false, &[call]);
+        assert_eq!(origins[0].came(), Origin::bytes(2));
     });
 }
 

@@ -15,7 +15,7 @@ use super::stream_calls::{self, piece, would_wait};
 use super::stream_options;
 use super::unsent::Unsent;
 use crate::number::Number;
-use crate::request::{Broken, Order, Work};
+use crate::request::{Broken, Leaves, Order, Work};
 use crate::sync::Mutex;
 
 /// Number of requests that can be under way.
@@ -93,9 +93,8 @@ impl TcpLink {
         self.sender.stream()
     }
 
-    /// Posts requests. Small puts and gathered requests are sent with later ones, by a poll, when
-    /// many of them have come together, or by the service thread after a millisecond; everything
-    /// else is sent at once.
+    /// Posts requests. Those that may leave with later ones are sent with them, by a poll, when many
+    /// have come together, or by the service thread a moment later; everything else is sent at once.
     ///
     /// # Safety
     /// The memory that they name may be read or written until they are done. Inline data may be
@@ -104,7 +103,7 @@ impl TcpLink {
         let mut unsent = self.unsent.lock();
         let mut urgent = false;
         for order in orders {
-            urgent |= order.work != Work::WriteInline && !order.gathered;
+            urgent |= order.leaves == Leaves::AtOnce;
             // SAFETY: guaranteed by the caller.
             unsafe { add(&mut unsent, &mut self.expected, order) };
         }
@@ -114,16 +113,16 @@ impl TcpLink {
         Ok(())
     }
 
-    /// Posts a request that may be sent with later ones, and that has no data or inline data.
+    /// Posts a request that has no data or inline data.
     ///
     /// # Safety
     /// As for [`TcpLink::post`].
     #[inline(always)]
-    pub unsafe fn post_gathered(&mut self, order: &Order) {
+    pub unsafe fn post_small(&mut self, order: &Order) {
         let mut unsent = self.unsent.lock();
         // SAFETY: guaranteed by the caller.
         unsafe { add(&mut unsent, &mut self.expected, order) };
-        if let Err(error) = self.sender.send_or_leave(&mut unsent, false) {
+        if let Err(error) = self.sender.send_or_leave(&mut unsent, order.leaves == Leaves::AtOnce) {
             self.unsendable = Some(stream_options::cause(&error));
         }
     }
@@ -372,6 +371,7 @@ mod tests {
         let (word, to) = (7u64, Remote::default());
         let from = Local { at: (&raw const word).expose_provenance() as u64, bytes: 8, key: 0 };
         let put = Order::new(Work::WriteInline, to, from, false);
+        let put = Order { leaves: Leaves::WithLater, ..put };
         let post = Order { doorbell: 8, number, ..Order::new(Work::Add(1), to, from, true) };
         for order in [put, post] {
             // SAFETY: the word is read now; no answer comes.

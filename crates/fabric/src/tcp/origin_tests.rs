@@ -13,7 +13,7 @@ use super::service_thread::ServiceThread;
 use super::stream_options;
 use super::tcp_device::TcpDevice;
 use crate::remote::Remote;
-use crate::request::{Local, MemoryOf, Order, Work};
+use crate::request::{Leaves, Local, MemoryOf, Order, Work};
 
 #[test]
 fn a_post_that_a_rank_waits_for_leaves_at_once() {
@@ -43,7 +43,7 @@ fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream()
     let local = Local { at: (&raw const *answer).expose_provenance() as u64, bytes: 8, key: 0 };
     let order = Order::new(Work::Add(1), Remote::default(), local, true);
     // SAFETY: the answer lives until the end.
-    unsafe { link.post(&[Order { number: 1, gathered: true, ..order }]) }.unwrap();
+    unsafe { link.post(&[Order { number: 1, leaves: Leaves::WithLater, ..order }]) }.unwrap();
     let target = std::thread::spawn(move || {
         there.read_exact(&mut [0; REQUEST_BYTES]).unwrap();
         let all = [&Answer::new(AnswerStatus::Done, 8).bytes()[..], &7u64.to_ne_bytes()].concat();
@@ -85,7 +85,7 @@ fn an_idle_connection_keeps_little_whatever_it_has_sent() {
             number += 1;
             let order = Order::new(work, to, local, true);
             // SAFETY: the memory lives until the link is dropped.
-            unsafe { link.post(&[Order { number, gathered: true, ..order }]) }.unwrap();
+            unsafe { link.post(&[Order { number, leaves: Leaves::WithLater, ..order }]) }.unwrap();
         }
         assert!(count < 500 || link.kept_bytes() > KEPT_BYTES_MAX, "{work:?} under way");
         while link.poll().unwrap() != Some(number) {

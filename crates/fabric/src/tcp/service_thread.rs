@@ -31,8 +31,9 @@ const STACK_BYTES: usize = 256 << 10;
 const WAKE: u64 = u64::MAX;
 /// The event of the timer.
 const TIMER: u64 = u64::MAX - 1;
-/// Time after which the thread sends requests that were gathered.
-const GATHERED_MAX: Duration = Duration::from_millis(1);
+/// Time after which the thread sends requests that were gathered. With its wake-up they leave within
+/// 50 us.
+const GATHERED_MAX: Duration = Duration::from_micros(30);
 /// Time after which a rank that serves must have made a step.
 const STEP_MAX: Duration = Duration::from_millis(20);
 /// Time in which a rank that has kept the turn to serve must come back. A request of an epoch for
@@ -170,8 +171,8 @@ impl Sender {
         self.shared.unsent.send(self.number, unsent)
     }
 
-    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends in a
-    /// millisecond what is not sent by then. The caller has locked the requests.
+    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends when
+    /// the timer has ended what is not sent by then. The caller has locked the requests.
     pub fn send_or_leave(&self, unsent: &mut Unsent, urgent: bool) -> io::Result<()> {
         self.shared.unsent.send_or_leave(self.number, unsent, urgent)
     }
@@ -202,13 +203,11 @@ impl ThreadEvents for Descriptors {
     }
 
     fn start_timer(&self) {
-        let tv_nsec = i64::from(GATHERED_MAX.subsec_nanos());
-        let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let time =
-            libc::itimerspec { it_interval: none, it_value: libc::timespec { tv_sec: 0, tv_nsec } };
-        let timer = self.timer.as_raw_fd();
-        // SAFETY: the time is a local variable.
-        unsafe { libc::timerfd_settime(timer, 0, &raw const time, core::ptr::null_mut()) };
+        self.set_timer(GATHERED_MAX);
+    }
+
+    fn stop_timer(&self) {
+        self.set_timer(Duration::ZERO);
     }
 
     fn take_timer(&self) {
@@ -217,6 +216,17 @@ impl ThreadEvents for Descriptors {
 }
 
 impl Descriptors {
+    /// Sets the timer to this time, of less than a second; zero stops it.
+    fn set_timer(&self, time: Duration) {
+        let tv_nsec = i64::from(time.subsec_nanos());
+        let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let time =
+            libc::itimerspec { it_interval: none, it_value: libc::timespec { tv_sec: 0, tv_nsec } };
+        let timer = self.timer.as_raw_fd();
+        // SAFETY: the time is a local variable.
+        unsafe { libc::timerfd_settime(timer, 0, &raw const time, core::ptr::null_mut()) };
+    }
+
     fn wake(&self) {
         let one = 1u64;
         // SAFETY: eight bytes of a local variable. The counter of the event does not overflow.

@@ -61,6 +61,8 @@ pub struct Unsent<S = OwnedFd> {
     lent: VecDeque<Lent>,
     /// number of requests since the last one was sent
     requests: usize,
+    /// whether a timer is to send them: for [`HandOver`](super::hand_over::HandOver)
+    pub is_timed: bool,
     /// whether the next call sends at once: the system had no room at the last attempt, memory was
     /// lent, or the stream has failed
     is_pressing: bool,
@@ -81,6 +83,7 @@ impl<S: RequestStream> Unsent<S> {
             sent: 0,
             lent: VecDeque::new(),
             requests: 0,
+            is_timed: false,
             is_pressing: false,
             failure: None,
         }

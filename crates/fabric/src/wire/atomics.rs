@@ -12,7 +12,7 @@ use crate::Fetch;
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::{Network, Remote};
-use crate::request::{Order, Work};
+use crate::request::{Leaves, Order, Work};
 use crate::sync::Ordering;
 
 /// An answer that will arrive; [`Network::finish`] waits for it.
@@ -112,7 +112,7 @@ impl Network for Peer {
             let (to, op) = which(index);
             (to, op.into(), words[index])
         };
-        let sent = self.ask_all((words.len(), false), order, |kinds| &mut kinds.fetches);
+        let sent = self.ask_all((words.len(), Leaves::AtOnce), order, |kinds| &mut kinds.fetches);
         // If sending failed the connection is gone, and no answer arrives any more.
         let done = sent.and_then(|number| self.wait_for(|_| number));
         for (before, word) in before.iter_mut().zip(&*words) {
@@ -131,7 +131,7 @@ impl Network for Peer {
             let (to, add) = which(index);
             (to, Work::Add(add), scratch)
         };
-        self.ask_all((count, true), order, |kinds| &mut kinds.posts).map(drop)
+        self.ask_all((count, Leaves::WithLater), order, |kinds| &mut kinds.posts).map(drop)
     }
 }
 
@@ -155,7 +155,7 @@ impl Peer {
     fn begin_with(&self, at: Remote, work: Work, count: Count) -> Result<Ticket> {
         let word = self.core.answers.take(&self.core.device)?;
         // The wait for the answer sends the request, so it may leave with later ones.
-        let order = Order { gathered: true, ..Order::new(work, at, word.local(), true) };
+        let order = Order { leaves: Leaves::WithLater, ..Order::new(work, at, word.local(), true) };
         match self.send(order, count) {
             Ok(number) => Ok(Ticket { number, word }),
             Err(error) => {
@@ -166,11 +166,11 @@ impl Peer {
         }
     }
 
-    /// Sends requests whose answers of 8 bytes are stored into words. `gathered`: nothing reads the
-    /// answers, and the requests may leave with later ones. Returns the number of the last one.
+    /// Sends requests whose answers of 8 bytes are stored into words. Returns the number of the last
+    /// one.
     fn ask_all(
         &self,
-        (count, gathered): (usize, bool),
+        (count, leaves): (usize, Leaves),
         order: impl Fn(usize) -> (Remote, Work, Word),
         counted: Count,
     ) -> Result<u64> {
@@ -181,7 +181,7 @@ impl Peer {
                 let (to, work, word) = order(index);
                 debug_assert!(to.at.is_multiple_of(8));
                 let signaled = index + 1 == count || (index + 1).is_multiple_of(most);
-                let order = Order { gathered, ..Order::new(work, to, word.local(), signaled) };
+                let order = Order { leaves, ..Order::new(work, to, word.local(), signaled) };
                 // SAFETY: the words are registered and live as long as the queue.
                 unsafe { chain.push(order, Kept::Nothing) }?;
             }

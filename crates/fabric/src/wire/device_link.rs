@@ -77,6 +77,11 @@ impl Link {
         }
     }
 
+    /// Whether the device sends several requests at once, as [`Order::leaves`] says.
+    pub fn gathers(&self) -> bool {
+        matches!(self, Link::Tcp(_))
+    }
+
     /// Whether the device has failed for good, as far as it has reported.
     pub fn has_failed(&self) -> bool {
         match self {
@@ -130,12 +135,12 @@ impl Link {
         }
     }
 
-    /// Posts a request that may be sent with later ones, and that has no data or inline data.
+    /// Posts a request that has no data or inline data.
     ///
     /// # Safety
     /// As for [`Link::post`].
     #[inline(always)]
-    pub unsafe fn post_gathered(&mut self, order: &Order) -> Result<(), Broken> {
+    pub unsafe fn post_small(&mut self, order: &Order) -> Result<(), Broken> {
         match self {
             Link::Verbs(link) => {
                 // A copy: where no address of the order is passed on, it stays in registers.
@@ -145,7 +150,7 @@ impl Link {
             }
             Link::Tcp(link) => {
                 // SAFETY: guaranteed by the caller.
-                unsafe { link.post_gathered(order) };
+                unsafe { link.post_small(order) };
                 Ok(())
             }
         }

@@ -11,7 +11,7 @@ use super::pool::{BLOCK_BYTES, Kept};
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::{LEASE_BYTES, Lease, Remote};
-use crate::request::{CHAIN_MAX, Local, Order, Work};
+use crate::request::{CHAIN_MAX, Leaves, Local, Order, Work};
 
 /// A block of the caller, for memory of one peer.
 pub struct BlockLease<'a> {
@@ -93,11 +93,14 @@ impl Lease for BlockLease<'_> {
             for (index, parts) in parts.chunks(chain_max).enumerate() {
                 let held = index + 1 == chains && !inline;
                 let mut orders = [Order::ping(); CHAIN_MAX];
-                let work = if inline { Work::WriteInline } else { Work::Write };
+                let (work, leaves) = match inline {
+                    true => (Work::WriteInline, Leaves::WithLater),
+                    false => (Work::Write, Leaves::AtOnce),
+                };
                 for (order, part) in orders.iter_mut().zip(parts) {
                     let (to, from) =
                         (zero.offset(part.start.to_u64().cast_signed()), self.local(part));
-                    *order = Order::new(work, to, from, false);
+                    *order = Order { leaves, ..Order::new(work, to, from, false) };
                 }
                 // Signaled; otherwise a thread that waits for the block might never see a
                 // completion.

@@ -13,7 +13,7 @@ use crate::Way;
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::{Bytes, Network, Remote};
-use crate::request::{Local, Order, Work};
+use crate::request::{Leaves, Local, Order, Work};
 
 impl Bytes for Peer {
     type Runs<'a> = Coalesce<'a>;
@@ -32,8 +32,9 @@ impl Bytes for Peer {
             queue.count().inline += 1;
             let from = Local { at: from as u64, bytes: bytes.low_u32(), key: 0 };
             let order = Order::new(Work::WriteInline, to, from, false);
+            let order = Order { leaves: Leaves::IfFirst, ..order };
             // SAFETY: inline; the caller guarantees the bytes.
-            unsafe { queue.post_gathered(order) }?;
+            unsafe { queue.post_small(order) }?;
             Ok(())
         })
     }
@@ -53,7 +54,7 @@ impl Bytes for Peer {
                 let here = Local { at: to as u64, bytes: bytes.low_u32(), key: 0 };
                 let order = Order::new(Work::Read, from, here, true);
                 // SAFETY: the caller guarantees the bytes.
-                unsafe { queue.post(Order { gathered: true, ..order }, Kept::of_user()) }?;
+                unsafe { queue.post(Order { leaves: Leaves::IfFirst, ..order }, Kept::of_user()) }?;
                 return Ok(());
             }
             let block = self.block(queue)?;
@@ -145,6 +146,7 @@ impl Peer {
                 assert!(run.bytes <= chain.queue.inline_bytes_max());
                 let from = Local { at: run.from as u64, bytes: run.bytes.low_u32(), key: 0 };
                 let order = Order::new(Work::WriteInline, run.to, from, false);
+                let order = Order { leaves: Leaves::IfFirst, ..order };
                 // SAFETY: inline; the caller guarantees the bytes.
                 unsafe { chain.push(order, Kept::Nothing) }?;
             }

@@ -14,7 +14,7 @@ use super::silence::Silence;
 use crate::device_order::{DeviceOrder, Overtakers};
 use crate::number::Number;
 use crate::remote::Remote;
-use crate::request::{Broken, CHAIN_MAX, Local, Order, Work};
+use crate::request::{Broken, CHAIN_MAX, Leaves, Local, Order, Work};
 
 /// Places that are reserved for pings, so that a ping can always be sent after overdue requests.
 const PINGS: usize = 4;
@@ -64,6 +64,8 @@ pub struct Queue {
     device_order: DeviceOrder,
     reads_prove: bool,
     atomics_prove: bool,
+    /// whether the device sends several requests at once
+    gathers: bool,
     /// whether the next READ, and the next WRITE or atomic, is fenced: it waits until all requests
     /// under way are done
     fence_read: bool,
@@ -112,6 +114,7 @@ impl Queue {
             proof_at: Remote::default(),
             proof_bytes: 0,
             device_order,
+            gathers: link.gathers(),
             reads_prove: done_is_seen || !device_order.writes.has_reads(),
             atomics_prove: done_is_seen || !device_order.writes.has_changes(),
             fence_read: false,
@@ -183,6 +186,11 @@ impl Queue {
     /// Whether request `number` is known to be done.
     pub fn is_done(&self, number: u64) -> bool {
         self.done >= number
+    }
+
+    /// Number of the last WRITE.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Number of the last request that uses memory of the user.
@@ -293,18 +301,17 @@ impl Queue {
         unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
     }
 
-    /// Posts a small request that no thread waits for: it holds no resource, has no data or inline
-    /// data, and may be sent with later ones. Inlined, so that the compiler resolves the branches
-    /// on its kind.
+    /// Posts a small request that no thread waits for: it holds no resource, and has no data or inline
+    /// data. Inlined, so that the compiler resolves the branches on its kind.
     ///
     /// # Safety
     /// As for [`Queue::post`].
     #[inline(always)]
-    pub unsafe fn post_gathered(&mut self, mut order: Order) -> Result<(), Broken> {
+    pub unsafe fn post_small(&mut self, mut order: Order) -> Result<(), Broken> {
         self.number(&mut order);
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
-        unsafe { self.link.post_gathered(&order) }?;
+        unsafe { self.link.post_small(&order) }?;
         self.invariants();
         Ok(())
     }
@@ -349,6 +356,12 @@ impl Queue {
         if !order.awaited || self.needs_proof() {
             self.needed = self.posted;
             order.signaled |= order.awaited;
+        }
+        if order.leaves == Leaves::IfFirst {
+            // Its answer ends the gathering of later ones.
+            let is_first = self.gathers && self.signaled <= self.done;
+            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::WithLater };
+            order.signaled |= is_first;
         }
         order.fenced = match order.work {
             // It accesses no memory, so that its order does not matter.

@@ -7,7 +7,7 @@ use super::pool::{BLOCK_BYTES, Kept, Part};
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::Remote;
-use crate::request::{Order, Work};
+use crate::request::{Leaves, Order, Work};
 
 impl Peer {
     /// Copies parts to the peer's memory, where they are contiguous, as one message of at most
@@ -33,6 +33,7 @@ impl Peer {
             if bytes <= queue.inline_bytes_max() {
                 queue.count().inline += 1;
                 let order = Order::new(Work::WriteInline, to, from, false);
+                let order = Order { leaves: Leaves::IfFirst, ..order };
                 // SAFETY: inline, from a block that belongs to this call.
                 let posted = unsafe { queue.post(order, Kept::Nothing) };
                 self.core.blocks.give_back(block);

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::number::Number;
 use crate::reduction::{Protection, Reduction};
 use crate::remote::{AccumulateAt, AtTarget, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
-use crate::request::{Local, Order, Work};
+use crate::request::{Leaves, Local, Order, Work};
 use crate::sync::Ordering;
 
 /// Adds the requests of an accumulate to a chain.
@@ -57,13 +57,14 @@ fn request_for(call: &AccumulateAt<'_>, run: &Elements, (offset, length): (u64, 
     let work = Work::Accumulate { what, protection, result, inline };
     let to = Remote { at: run.there + offset, ..within };
     // A short one leaves with later requests, whether or not its answer goes to the user's memory.
-    let gathered = inline && length <= OPERANDS_COPIED_MAX;
-    Order { gathered, ..Order::new(work, to, from, !gathered || result != 0) }
+    let is_short = inline && length <= OPERANDS_COPIED_MAX;
+    let leaves = if is_short { Leaves::WithLater } else { Leaves::AtOnce };
+    Order { leaves, ..Order::new(work, to, from, !is_short || result != 0) }
 }
 
 /// A request with an answer of eight bytes, for which the caller waits.
 fn asks(work: Work, to: Remote, word: Word) -> Order {
-    Order { gathered: true, ..Order::new(work, to, word.local(), true) }
+    Order { leaves: Leaves::WithLater, ..Order::new(work, to, word.local(), true) }
 }
 
 impl AtTarget for Peer {
@@ -94,7 +95,7 @@ impl AtTarget for Peer {
             let protection = Protection::Atomic;
             let from = Local { at: operand as u64, bytes: what.extent().low_u32(), key: 0 };
             let work = Work::Accumulate { what, protection, result: 0, inline: true };
-            let order = Order { gathered: true, ..Order::new(work, at, from, false) };
+            let order = Order { leaves: Leaves::WithLater, ..Order::new(work, at, from, false) };
             // SAFETY: guaranteed by the caller.
             unsafe { self.post_copied(queue, order) }
         })
@@ -128,7 +129,7 @@ impl AtTarget for Peer {
             width => Work::CompareSwapNarrow { width, expect, new },
         };
         let from = Local { at: result as u64, bytes: width.into(), key: 0 };
-        let order = Order { gathered: true, ..Order::new(work, at, from, true) };
+        let order = Order { leaves: Leaves::WithLater, ..Order::new(work, at, from, true) };
         self.with(|queue| {
             queue.count().fetches += 1;
             // SAFETY: guaranteed by the caller.
@@ -198,7 +199,7 @@ impl Peer {
         self.room(queue, 1)?;
         queue.count().accumulates += 1;
         // SAFETY: guaranteed by the caller.
-        unsafe { queue.post_gathered(order) }?;
+        unsafe { queue.post_small(order) }?;
         Ok(())
     }
 
