@@ -94,7 +94,9 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     node.end();
     // No later call can return an error, so the window is freed also after an error.
     node.complete_all_puts();
-    if node.spans_nodes() {
+    if let Some(many) = node.many_nodes() {
+        // Nothing may be under way to words that the next window uses.
+        many.words.flush_all()?;
         return fence_all(node, true);
     }
     // Stores of this process come before its part in the barrier, wherever the words are.

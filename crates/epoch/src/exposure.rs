@@ -194,18 +194,15 @@ pub fn start(
 
 /// MPI_Win_complete: adds to the COMPLETE of each rank of `group` (the targets), after the data
 /// that was sent to it before: one transport carries data and words, so a target that sees the
-/// addition sees the data. [`super::pscw::complete`] serves any transport. Everything is done when
-/// this returns, with one wait: gets have arrived, the buffers of puts may be used again, and a
-/// target that knows of the complete from elsewhere, from a barrier for example, finds with
-/// MPI_Win_test that its exposure is over. After an error the other targets are still notified.
+/// addition sees the data. [`super::pscw::complete`] serves any transport. It waits for nothing: the
+/// caller waits for gets and for the buffers of puts (MPI-4.1 §12.5.2 asks for completion at the
+/// origin alone). After an error the other targets are still notified.
 pub fn complete(words: &impl Words, group: &[Rank]) -> Result<()> {
     let tell = |rank: Rank| {
         words.order(rank)?;
-        words.post(WordAt { rank, word: COMPLETE }, 1)
+        words.post_awaited(WordAt { rank, word: COMPLETE }, 1)
     };
-    let told = group.iter().map(|rank| tell(*rank)).fold(Ok(()), Result::and);
-    let done = group.iter().map(|rank| words.flush(*rank)).fold(Ok(()), Result::and);
-    told.and(done)
+    group.iter().map(|rank| tell(*rank)).fold(Ok(()), Result::and)
 }
 
 impl PostBit {

@@ -44,11 +44,29 @@
 //! first rank of each), and of the ranks of each node again. Only posts of the second one go
 //! through devices: ceil(log2 nodes) of each leader, none of other ranks. In the words of a node a
 //! barrier over nodes is two barriers: its number n is numbers 2n - 1 and 2n there.
+//!
+//! Up to [`DIRECT_NODES_MAX`] nodes the leaders tell each other at once, in one trip, and no rank
+//! waits for an acknowledgement of its puts. A rank sends a [`mark`] behind its puts to the process
+//! that serves a node. The leader of a node tells each other leader how many ranks of its node have
+//! sent a mark there, and waits for as many marks as it was told of.
+//!
+//! | word, for odd and for even barriers | meaning                                              |
+//! |-------------------------------------|------------------------------------------------------|
+//! | [`MARKED`], of a node               | bit j: this rank has sent a mark to node j           |
+//! | [`arrivals`], bits 0 to 39          | the leaders that have told this one, ever            |
+//! | [`arrivals`], bits 40 to 63         | the marks of which they have told it, ever           |
+//! | [`marks`]                           | the marks that have come, ever                       |
+//!
+//! A leader may be one barrier before another, never two: the other one has told it in the barrier
+//! between. So the words of odd barriers show those of one barrier alone.
+//!
+//! [`arrivals`]: layout::arrivals
+//! [`marks`]: layout::marks
 
 pub mod tree;
 
 use crate::error::Result;
-use crate::fabric::layout;
+use crate::fabric::layout::{self, ENTERED, MARKED};
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
 
@@ -63,6 +81,11 @@ pub enum BarrierKind {
         fan_in: u32,
     },
 }
+
+/// The most nodes whose leaders tell each other at once.
+pub const DIRECT_NODES_MAX: u32 = 8;
+/// Bits of a word that count the leaders that have told this one.
+const ARRIVAL_BITS: u32 = 40;
 
 impl BarrierKind {
     /// The barrier of ranks that share cores.
@@ -116,35 +139,51 @@ pub fn fence(words: &impl Words, kind: BarrierKind, number: u64, precede: bool) 
     barrier(words, kind, number)
 }
 
-/// [`barrier`] over nodes: `near` reaches the ranks of this node, `leads` the leaders of all nodes;
-/// only a leader has `leads`. `kind`: the barrier of the ranks of this node.
-pub fn barrier_over_nodes<N: Words, L: Words>(
-    near: &N,
-    leads: Option<&L>,
+/// [`fence`] over nodes, after the operations of this rank are done at their targets, but for puts
+/// behind which it has sent a [`mark`]: bit j of `marked` stands for node j. `near` reaches the
+/// ranks of this node, `leads` the leaders of all nodes. `kind`: the barrier of the ranks of this
+/// node.
+pub fn fence_over_nodes(
+    (near, leads): (&impl Words, &impl Words),
     kind: BarrierKind,
     number: u64,
+    marked: u64,
 ) -> Result<()> {
-    assert!(leads.is_some() == (near.rank() == Rank(0)));
+    near.set_own(MARKED, marked);
     barrier(near, kind, 2 * number - 1)?;
-    if let Some(leads) = leads {
-        in_rounds(leads, number)?;
+    match (near.rank() == Rank(0), leads.size() <= DIRECT_NODES_MAX) {
+        (true, true) => directly(near, leads, number)?,
+        (true, false) => in_rounds(leads, number)?,
+        (false, _) => {}
     }
     barrier(near, kind, 2 * number)
 }
 
-/// [`fence`] over nodes: `far` is all connections of this process to other nodes. Its flush waits
-/// only where operations are under way.
-pub fn fence_over_nodes<N: Words, F: Words, L: Words>(
-    (near, far, leads): (&N, &F, Option<&L>),
-    kind: BarrierKind,
-    number: u64,
-    precede: bool,
-) -> Result<()> {
-    if precede {
-        near.flush_all()?;
-        far.flush_all()?;
+/// Sends a mark for the fence `number` to a node, behind all puts of this rank to the process that
+/// serves it. There are at most [`DIRECT_NODES_MAX`] nodes.
+pub fn mark(leads: &impl Words, node: Rank, number: u64) -> Result<()> {
+    leads.order(node)?;
+    leads.post_awaited(WordAt { rank: node, word: layout::marks(number) }, 1)
+}
+
+/// The barrier of few leaders: each tells all others, and waits for their marks.
+fn directly(near: &impl Words, leads: &impl Words, number: u64) -> Result<()> {
+    let (me, nodes) = (leads.rank().0, leads.size());
+    leads.set_own(ENTERED, number);
+    for node in (1..nodes).map(|above| (me + above) % nodes) {
+        let mut marks = 0;
+        for rank in Rank::all(near.size()) {
+            marks += near.read(WordAt { rank, word: MARKED })? >> node & 1;
+        }
+        let at = WordAt { rank: Rank(node), word: layout::arrivals(number) };
+        leads.post_awaited(at, 1 + (marks << ARRIVAL_BITS))?;
     }
-    barrier_over_nodes(near, leads, kind, number)
+    let (others, turn) = (u64::from(nodes - 1), number.div_ceil(2));
+    let told = leads.wait_own(layout::arrivals(number), |told| {
+        told & ((1 << ARRIVAL_BITS) - 1) >= others * turn
+    })?;
+    let behind = |marks: u64| (told >> ARRIVAL_BITS).wrapping_sub(marks) << ARRIVAL_BITS;
+    leads.wait_own(layout::marks(number), |marks| behind(marks) == 0).map(|_| ())
 }
 
 /// The number of rounds until a rank knows that all have entered: the logarithm of the size,

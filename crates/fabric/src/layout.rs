@@ -14,7 +14,9 @@
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`arrived`], [`RELEASED`] | contended | those of a tree, in these words (`fence::tree`) |
-//! | [`ENTERED`] | owned    | the last barrier of a tree that this rank has entered              |
+//! | [`arrivals`], [`marks`] | contended | those of few leaders, in these words (`epoch::fence`) |
+//! | [`ENTERED`] | owned    | the last barrier of a tree, or of few leaders, that this rank has entered |
+//! | [`MARKED`] | owned     | the nodes to which this rank has sent a mark (`epoch::fence`)      |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`made`], [`used`] | owned | this rank's posts, and its starts (`epoch::pscw`)               |
 //! | [`MIX`], [`WITHDRAWN`] | contended | accumulates without a lock (`lock::passes`)       |
@@ -92,8 +94,10 @@ pub const ROUNDS_MAX: u32 = 2 * LINE;
 /// of a window, for a report: no protocol reads it.
 pub const WAITED: WordId = WordId(FENCE + ROUNDS_MAX);
 
-/// The number of the last barrier of a tree that this rank has entered.
+/// The number of the last barrier of a tree, or of few leaders, that this rank has entered.
 pub const ENTERED: WordId = WordId(WAITED.0 + 3);
+/// One bit for each node to which this rank has sent a mark for its last fence.
+pub const MARKED: WordId = WordId(WAITED.0 + 4);
 
 /// The first words of [`made`] and of [`used`], on the line of the other words that this rank alone
 /// stores into.
@@ -206,6 +210,16 @@ pub fn is_of_queue(word: WordId) -> bool {
 pub fn fence(round: u32) -> WordId {
     assert!(round < ROUNDS_MAX);
     WordId(FENCE + round)
+}
+
+/// What other leaders have told this one in barriers of even or odd number.
+pub fn arrivals(number: u64) -> WordId {
+    fence(4 + u32::from(number % 2 == 1))
+}
+
+/// The marks that have come for barriers of even or odd number.
+pub fn marks(number: u64) -> WordId {
+    fence(6 + u32::from(number % 2 == 1))
 }
 
 /// The counter of a level of the barrier of a tree, at the first rank of a group.

@@ -122,6 +122,7 @@ pub fn agree(
         places,
         _exposed: own.exposed,
         records: Known::default(),
+        marked: Default::default(),
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),

@@ -8,12 +8,15 @@ use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, atomic_calls};
 use crate::epoch::{exposure, fence};
 use crate::error::{Error, Result};
+use crate::fabric::Words;
 use crate::fabric::remote::Bytes;
 use crate::fabric::remote_words::Far;
+use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
-use crate::sync::full_fence;
-use crate::window::LocalWindow;
+use crate::sync::{Ordering, full_fence};
 use crate::window::protocols::Protocols;
+use crate::window::{LocalWindow, Memory};
+use core::cell::Cell;
 
 /// The protocols of a window whose ranks are on several nodes.
 pub struct ManyNodes<'a> {
@@ -35,10 +38,10 @@ impl<'a> Protocols for ManyNodes<'a> {
         if precede {
             self.settle_all()?;
         }
-        let node = self.node;
-        let leads = (node.arena().rank == RankOnNode::LEADER).then(|| self.part.leads(node));
-        let transports = (&node.words, &self.words, leads.as_ref());
-        fence::fence_over_nodes(transports, node.arena().barrier, node.next_barrier(), precede)
+        let (node, leads) = (self.node, self.part.leads(self.node));
+        let number = node.next_barrier();
+        let marked = if precede { self.complete_or_mark(&leads, number)? } else { 0 };
+        fence::fence_over_nodes((&node.words, &leads), node.arena().barrier, number, marked)
     }
 
     fn post(&self, origins: &[Rank]) -> Result<()> {
@@ -54,7 +57,12 @@ impl<'a> Protocols for ManyNodes<'a> {
 
     fn complete(&self, targets: &[Rank]) -> Result<()> {
         self.settle_all()?;
-        exposure::complete(&self.words, targets)
+        let told = exposure::complete(&self.words, targets);
+        let end = |rank: &Rank| match self.is_never_refused() {
+            true => self.flush_local(*rank),
+            false => self.words.flush(*rank),
+        };
+        told.and(targets.iter().map(end).fold(Ok(()), Result::and))
     }
 
     fn settle(&self, target: Rank) -> Result<()> {
@@ -94,6 +102,39 @@ impl<'a> Protocols for ManyNodes<'a> {
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()> {
         atomic_calls::several(&self.words, rank, nodes, || work(Others::OnSingleWords))
+    }
+}
+
+impl ManyNodes<'_> {
+    /// Whether all memory of the window is the library's, and the leader of each node serves it. No
+    /// access to it is refused, so no call has to wait for answers to return such an error.
+    fn is_never_refused(&self) -> bool {
+        matches!(self.node.memory, Memory::Common(_))
+    }
+
+    /// Completes all operations at this rank, and sends marks for the fence `number` behind the puts
+    /// that may not be done at their targets. Returns the nodes to which it has sent one.
+    fn complete_or_mark(&self, leads: &impl Words, number: u64) -> Result<u64> {
+        let wide = &self.part.wide;
+        full_fence(); // stores to memory of this node
+        if !self.is_never_refused() || wide.nodes > fence::DIRECT_NODES_MAX {
+            return wide.peers.flush().map(|()| 0);
+        }
+        let marked = Cell::new(0);
+        wide.peers.complete(|member, peer| {
+            if member.index != RankOnNode::LEADER || member.node == wide.node {
+                return Ok(false);
+            }
+            let (node, written) = (member.node.in_leader_words(), peer.written());
+            // Relaxed: one thread of this process is in a collective call on the window.
+            let before = self.part.marked[node.0.to_usize()].swap(written, Ordering::Relaxed);
+            if before != written {
+                fence::mark(leads, node, number)?;
+                marked.set(marked.get() | 1 << node.0);
+            }
+            Ok(true)
+        })?;
+        Ok(marked.get())
     }
 }
 

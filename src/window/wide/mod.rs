@@ -16,11 +16,13 @@ use crate::arena::wide::notes::Notes;
 use crate::arena::wide::shared::Shared;
 use crate::arena::wide::{Member, WideArena};
 use crate::epoch::exposure::{Posted, Started};
+use crate::epoch::fence::DIRECT_NODES_MAX;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::Remote;
 use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank};
+use crate::sync::AtomicU64;
 use crate::util::known::Known;
 use parking_lot::Mutex;
 use post_lists::Areas;
@@ -40,6 +42,8 @@ pub struct WideWindow {
     _exposed: Vec<Exposed>,
     /// what this process knows of the ranks that it has accessed or held
     records: Known<Rank, WideRecord>,
+    /// by node, the last put to it behind which this rank has sent a mark
+    marked: [AtomicU64; DIRECT_NODES_MAX as usize],
     /// the areas of this rank's long lists of posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs

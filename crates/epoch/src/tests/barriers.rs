@@ -2,7 +2,7 @@
 
 use crate::fabric::layout;
 use crate::fabric::{WordAt, WordId, Words};
-use crate::fence::{BarrierKind, absent, barrier, fence, fence_over_nodes};
+use crate::fence::{BarrierKind, DIRECT_NODES_MAX, absent, barrier, fence, fence_over_nodes, mark};
 use crate::rank_numbers::Rank;
 use fompi_simulator::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
 use std::cell::Cell;
@@ -137,23 +137,46 @@ fn what_a_barrier_forgets_is_noticed() {
     }
 }
 
-/// Ranks of nodes that put into all others, nodes too, between fences.
+/// The fence `number` of a rank of a node, over processes that serve one node each: puts to leaders
+/// of other nodes are not flushed if there are few nodes.
+fn fence_of_node(sim: &Sim, kind: BarrierKind, fault: Fault, number: u64, precede: bool) {
+    let (near, far, leads) = (sim.near(fault), sim.far(fault), sim.leads(fault));
+    let SimShape { ranks, per_node, .. } = sim.shape();
+    let mut marked = 0;
+    for rank in Rank::all(ranks).filter(|_| precede) {
+        let (node, is_leader) = (rank.0 / per_node, rank.0.is_multiple_of(per_node));
+        if leads.size() <= DIRECT_NODES_MAX && is_leader && node != sim.node() {
+            mark(&leads, Rank(node), number).unwrap();
+            marked |= 1 << node;
+        } else {
+            far.flush(rank).unwrap();
+        }
+    }
+    fence_over_nodes((&near, &leads), kind, number, marked).unwrap();
+}
+
+/// Ranks of nodes that put into all others, nodes too, between fences; not before each of them.
 fn puts_between_fences_over_nodes(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
     move |sim| {
-        let (near, far, leads) = (sim.near(fault), sim.far(fault), sim.leads(fault));
         let ranks = || (0..sim.shape().ranks).map(Rank);
-        for epoch in 1..=4 {
-            let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
-            ranks().for_each(|target| sim.put(target, cell(sim.index()), epoch));
-            fence_over_nodes((&near, &far, leads.as_ref()), kind, epoch, true).unwrap();
-            assert!(ranks().all(|origin| sim.load(cell(origin)) == epoch), "not there");
+        let puts = |origin: Rank, epoch: u64| !(epoch + u64::from(origin.0)).is_multiple_of(3);
+        for epoch in 1..=6 {
+            let cell = |origin: Rank| (epoch % 2 * 16) as usize + origin.0 as usize;
+            let mine = puts(sim.index(), epoch);
+            ranks().filter(|_| mine).for_each(|to| sim.put(to, cell(sim.index()), epoch));
+            fence_of_node(sim, kind, fault, epoch, mine);
+            let mut others = ranks().filter(|origin| puts(*origin, epoch));
+            assert!(others.all(|origin| sim.load(cell(origin)) == epoch), "not there");
         }
     }
 }
 
 #[test]
 fn a_fence_over_nodes_shows_what_was_put_before_it() {
-    for (ranks, per_node) in [(1, 1), (2, 2), (3, 1), (4, 2), (7, 3), (8, 2), (8, 4), (8, 5)] {
+    // Up to 8 nodes; then more.
+    let shapes =
+        [(1, 1), (2, 2), (2, 1), (3, 1), (4, 2), (7, 3), (8, 2), (8, 4), (8, 5), (8, 1), (9, 1)];
+    for (ranks, per_node) in shapes {
         let shape = SimShape { per_node, ..SimShape::from(ranks) };
         for kind in [KINDS[0], KINDS[1]] {
             every(shape, || puts_between_fences_over_nodes(kind, Fault::Nothing), |_| {});
@@ -166,9 +189,12 @@ fn what_a_fence_over_nodes_forgets_is_noticed() {
     let shape = SimShape { per_node: 2, ..SimShape::from(6) };
     for kind in KINDS {
         for fault in [
-            Fault::Flush,              // the puts come after the fence
-            Fault::Post(posted(kind)), // no rank is notified
-            Fault::Wait,               // no rank waits
+            Fault::Flush,                     // the puts come after the fence
+            Fault::Order,                     // a mark overtakes them
+            Fault::Post(layout::marks(1)),    // no node waits for them
+            Fault::Post(layout::arrivals(0)), // no leader is told
+            Fault::Post(posted(kind)),        // no rank is notified
+            Fault::Wait,                      // no rank waits
         ] {
             let caught = is_caught(shape, || puts_between_fences_over_nodes(kind, fault));
             assert!(caught, "{kind:?}, {fault:?}");
@@ -182,23 +208,20 @@ fn rounds(size: u32) -> u32 {
 
 /// Each fence costs each rank two barriers of its node, and a leader one of the leaders.
 fn costs_over_nodes(sim: &Sim) {
-    let (near, far) = (sim.near(Fault::Nothing), sim.far(Fault::Nothing));
-    let leads = sim.leads(Fault::Nothing);
+    let (near, leads) = (sim.near(Fault::Nothing), sim.leads(Fault::Nothing));
     for number in 1..=3 {
-        let precede = number != 2;
-        fence_over_nodes((&near, &far, leads.as_ref()), KINDS[0], number, precede).unwrap();
+        fence_over_nodes((&near, &leads), KINDS[0], number, 0).unwrap();
     }
-    let of_node = 3 * 2 * rounds(near.size());
-    assert_eq!(near.counts(), SimCounts { post: of_node, flush_all: 2, ..SimCounts::default() });
-    assert_eq!(far.counts(), SimCounts { flush_all: 2, ..SimCounts::default() });
-    if let Some(leads) = leads {
-        let posts = 3 * rounds(sim.shape().ranks.div_ceil(sim.shape().per_node));
-        assert_eq!(leads.counts(), SimCounts { post: posts, ..SimCounts::default() });
-    }
+    let SimCounts { post, flush, flush_all, .. } = near.counts();
+    assert_eq!((post, flush, flush_all), (3 * 2 * rounds(near.size()), 0, 0));
+    let nodes = leads.size();
+    let each = if nodes <= DIRECT_NODES_MAX { nodes - 1 } else { rounds(nodes) };
+    let posts = if near.rank() == Rank(0) { 3 * each } else { 0 };
+    assert_eq!(leads.counts(), SimCounts { post: posts, ..SimCounts::default() });
 }
 
 #[test]
-fn a_fence_over_nodes_costs_a_post_per_round_of_the_leaders() {
+fn a_fence_over_nodes_costs_a_post_per_leader_or_round_of_the_leaders() {
     let nodes = [1, 2, 3, 4, 5, 8, 9, 16, 31, 32, 64, 100, 128, 256, 512, 1000, 1024];
     for (nodes, per_node) in nodes.into_iter().flat_map(|n| [(n, 1), (n, 3), (n, 8)]) {
         let shape = SimShape { per_node, ..SimShape::from(nodes * per_node) };

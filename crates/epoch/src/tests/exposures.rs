@@ -2,7 +2,7 @@
 //! steps that are left out.
 
 use crate::error::Result;
-use crate::exposure::{BITS, Lists, Posted, Started, post, start};
+use crate::exposure::{self, BITS, Lists, Posted, Started, post, start};
 use crate::fabric::layout::{BITS_TAKEN, COMPLETE, POSTS};
 use crate::fabric::{Fetch, WordAt, Words};
 use crate::pscw::{complete, test, wait};
@@ -110,6 +110,8 @@ struct Given {
     bits_taken: u64,
     /// the lists that were read more often than the protocol needs
     again: Rc<Cell<u32>>,
+    /// completes notify behind the puts, without an answer
+    ordered: bool,
 }
 
 /// Epochs of random groups, the empty one and this rank itself among them, one after the other; a
@@ -137,7 +139,13 @@ fn random_groups(fault: Fault, slip: Slip, given: Given) -> impl Fn(&Sim) + 'sta
                 sim.get(target, OWN)
             };
             let gets: Vec<_> = targets.iter().map(begin).collect();
-            complete(&process.words, targets).unwrap();
+            match given.ordered {
+                true => {
+                    exposure::complete(&process.words, &targets).unwrap();
+                    process.words.flush_all().unwrap(); // for the gets
+                }
+                false => complete(&process.words, targets).unwrap(),
+            }
             assert!(gets.iter().all(|&buffer| sim.got(buffer) == epoch), "got something else");
             process.wait();
             for origin in origins {
@@ -172,6 +180,16 @@ fn epochs_match_where_only_some_ranks_get_a_bit() {
 fn epochs_match_on_nodes_of_many_ranks() {
     let shape = SimShape { per_node: 3, ..SimShape::from(8) };
     every(shape, || random_groups(Fault::Nothing, Slip::Nothing, Given::default()), |_| {});
+}
+
+#[test]
+fn a_complete_without_an_answer_stays_behind_the_puts() {
+    let given = || Given { ordered: true, ..Given::default() };
+    for shape in [SimShape::from(5), SimShape { per_node: 3, ..SimShape::from(8) }] {
+        every(shape, || random_groups(Fault::Nothing, Slip::Nothing, given()), |_| {});
+    }
+    let body = || random_groups(Fault::Order, Slip::Nothing, given());
+    assert!(is_caught(5, body), "a complete that overtakes is not noticed");
 }
 
 #[test]

@@ -349,6 +349,14 @@ impl Peer {
         })
     }
 
+    /// Number of the last put, or accumulate without a result; 0 if there was none.
+    pub fn written(&self) -> u64 {
+        match &*self.state.lock() {
+            State::Up(queue) => queue.written(),
+            State::Fresh | State::Lost(..) => 0,
+        }
+    }
+
     /// Number of the last request that uses memory of the user; 0 if there was none.
     pub fn lent(&self) -> u64 {
         match &*self.state.lock() {

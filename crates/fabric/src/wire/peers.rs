@@ -2,7 +2,8 @@
 //! communicator chooses. Waits and checks cover all of these peers and no others, so that a lost
 //! process of another communicator does not matter here.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ impl<K: Ord + Copy> Peers<K> {
     fn each(
         &self,
         which: impl Fn(&Peer) -> bool,
-        work: impl Fn(&Peer) -> Result<()>,
+        work: impl Fn(K, &Peer) -> Result<()>,
     ) -> Result<()> {
         let (mut done, mut last) = (Ok(()), Bound::Unbounded);
         loop {
@@ -61,9 +62,29 @@ impl<K: Ord + Copy> Peers<K> {
                 next.map(|(key, peer)| (*key, peer.clone()))
             };
             let Some((key, peer)) = next else { return done };
-            done = done.and(work(&peer));
+            done = done.and(work(key, &peer));
             last = Bound::Excluded(key);
         }
+    }
+
+    /// Waits until the buffers of all transfers may be used again, and until everything that was sent
+    /// is done. Does not wait for the latter at peers for which `mark` returns true: they learn in
+    /// another way that it is done.
+    pub fn complete(&self, mark: impl Fn(K, &Peer) -> Result<bool>) -> Result<()> {
+        let marked = RefCell::new(BTreeSet::new());
+        let begun = self.each(has_work, |key, peer| match mark(key, peer)? {
+            true => {
+                marked.borrow_mut().insert(key);
+                Ok(())
+            }
+            false => peer.flush_begin(),
+        });
+        let marked = marked.into_inner();
+        let done = self.each(has_work, |key, peer| match marked.contains(&key) {
+            true => peer.flush_local(),
+            false => peer.flush(),
+        });
+        begun.and(done)
     }
 
     /// Waits until everything that was sent to any of them is done in its memory, or never will be.
@@ -77,31 +98,31 @@ impl<K: Ord + Copy> Peers<K> {
     }
 
     fn flush_those(&self, which: impl Fn(&Peer) -> bool) -> Result<()> {
-        let begun = self.each(&which, Peer::flush_begin);
-        let done = self.each(&which, Peer::flush);
+        let begun = self.each(&which, |_, peer| peer.flush_begin());
+        let done = self.each(&which, |_, peer| peer.flush());
         begun.and(done)
     }
 
     /// Waits until the buffers of all transfers may be used again.
     pub fn flush_local(&self) -> Result<()> {
-        self.each(has_work, Peer::flush_local)
+        self.each(has_work, |_, peer| peer.flush_local())
     }
 
     /// Fails if one of them could not access its own memory for a request of this process, and
     /// forgets the refusal.
     pub fn take_refusals(&self) -> Result<()> {
-        self.each(Peer::is_refused, Peer::take_refusal)
+        self.each(Peer::is_refused, |_, peer| peer.take_refusal())
     }
 
     /// Pings all of them that were contacted, without waiting for the answers. A rank that waits
     /// for another process calls this from time to time, because nothing else would show that the
     /// process is gone.
     pub fn ping(&self) -> Result<()> {
-        self.each(|_| true, Peer::ping_if_up)
+        self.each(|_| true, |_, peer| peer.ping_if_up())
     }
 
     /// Fails if one of them is lost.
     pub fn check(&self) -> Result<()> {
-        self.each(|_| true, Peer::check)
+        self.each(|_| true, |_, peer| peer.check())
     }
 }
