@@ -157,7 +157,7 @@ fn tell(words: &impl Words, lists: &impl Lists, posted: &mut Posted, group: &[Ra
     let entries = named().flat_map(|(origin, bit)| entry(posted.number, *bit, *origin));
     lists.publish(&entries.collect::<Vec<u64>>())?;
     for (&rank, bit) in named() {
-        words.post(WordAt { rank, word: POSTS }, bit.post())?;
+        words.post_awaited(WordAt { rank, word: POSTS }, bit.post())?;
     }
     Ok(())
 }

@@ -54,7 +54,6 @@ pub mod remote_words;
 pub mod request;
 pub mod shm;
 #[cfg(not(loom))]
-pub mod spin_or_sleep;
 mod tcp;
 #[cfg(not(loom))]
 mod verbs;

@@ -60,9 +60,6 @@ pub trait Locate {
     /// Returns how this rank waits for its words.
     fn wait(&self) -> FarWait;
 
-    /// Records how long a wait of this rank took.
-    fn waited(&self, _took: Duration) {}
-
     /// Lets this rank serve other processes while it waits.
     fn serving(&self) -> Option<Serving> {
         None
@@ -249,7 +246,8 @@ impl<L: Locate> Far<L> {
     }
 }
 
-/// Spins on a word for a time, and serves other processes meanwhile, if this rank can.
+/// Spins on a word for a time, and serves other processes meanwhile, if this rank can. Yields the
+/// core to other ranks each time.
 fn spin_on(
     cell: &AtomicU64,
     until: &impl Fn(u64) -> bool,
@@ -266,10 +264,10 @@ fn spin_on(
         if began.elapsed() >= spin {
             return None;
         }
-        match serving {
-            Some(serving) => _ = serving.step(0),
-            None => spin_hint(),
+        if let Some(serving) = serving {
+            serving.step(0);
         }
+        std::thread::yield_now();
     }
 }
 
@@ -371,12 +369,7 @@ impl<L: Locate> Words for Far<L> {
         let mut wait = idle.begin(word);
         let value = match self.0.wait() {
             FarWait::Polls => self.poll(cell, &until, &mut wait),
-            FarWait::Sleeps(spin) => {
-                let began = Instant::now();
-                let value = self.sleep((word, cell), &until, (spin, &mut wait));
-                self.0.waited(began.elapsed());
-                value
-            }
+            FarWait::Sleeps(spin) => self.sleep((word, cell), &until, (spin, &mut wait)),
         };
         idle.end(wait);
         value

@@ -86,15 +86,18 @@ impl From<Fetch> for Work {
     }
 }
 
-/// When a device that gathers requests sends one. Others send each at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When a device that gathers requests sends one, the most patient first. Others send each at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leaves {
+    /// with later ones, or after a millisecond: a thread waits for most such requests, and its polls
+    /// send them
+    WithLater,
+    /// with later ones, or within 50 us
+    Soon,
+    /// at once if no answer is under way, otherwise soon
+    IfFirst,
     /// at once
     AtOnce,
-    /// at once if no answer is under way, otherwise with later ones
-    IfFirst,
-    /// with later ones: a poll sends it, and a thread that waits for it polls
-    WithLater,
 }
 
 /// One request: its operation, its memory at the target, and its memory in this process.

@@ -13,7 +13,6 @@ use crate::fabric::net::{
     Contact, DeviceChoice, DeviceOffer, Exposed, Peers, SPIN, Secret, Wire, settings_differ,
 };
 use crate::fabric::remote::{Addressed, Network, Remote, Transport};
-use crate::fabric::spin_or_sleep::SpinTime;
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
 use crate::mpi::Host;
@@ -142,7 +141,7 @@ impl WideArena {
             coherent: settings.coherent,
             report_waits: settings.report_waits,
             is_apart: settings.is_apart,
-            spin: SpinTime::new(spin),
+            spin,
             peers: Peers::default(),
             lost_node: OnceLock::new(),
         });

@@ -20,7 +20,6 @@ use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::net::{Contact, Exposed, Peer, Peers, Probe, Secret, Wire};
 use crate::fabric::remote::{Addressed, Remote, Transport};
-use crate::fabric::spin_or_sleep::SpinTime;
 use crate::liveness::departures;
 use crate::liveness::watch::Watch;
 use crate::mpi::Host;
@@ -34,6 +33,7 @@ use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Words of a block for the areas of long lists of posts, behind those of the protocols.
 pub const AREA_WORDS: u32 = 8;
@@ -77,7 +77,7 @@ pub struct WideArena {
     /// copy each other's memory
     pub is_apart: bool,
     /// how long a waiting rank spins before it sleeps, if it sleeps
-    pub spin: SpinTime,
+    pub spin: Duration,
     /// the processes that this one has contacted
     pub peers: Peers<Member>,
     /// the state of the failure checks of waiting ranks

@@ -15,7 +15,6 @@ use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicU64;
 use crate::window::LocalWindow;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The words of all ranks.
 #[derive(Clone, Copy)]
@@ -86,12 +85,8 @@ impl<'a> Locate for Ranks<'a> {
     fn wait(&self) -> FarWait {
         match self.part.wide.wire.is_served() {
             false => FarWait::Polls,
-            true => FarWait::Sleeps(self.part.wide.spin.next()),
+            true => FarWait::Sleeps(self.part.wide.spin),
         }
-    }
-
-    fn waited(&self, took: Duration) {
-        self.part.wide.spin.end(took);
     }
 
     fn serving(&self) -> Option<Serving> {
@@ -161,10 +156,6 @@ impl<'a> Locate for Leaders<'a> {
 
     fn wait(&self) -> FarWait {
         self.0.wait()
-    }
-
-    fn waited(&self, took: Duration) {
-        self.0.waited(took);
     }
 
     fn serving(&self) -> Option<Serving> {

@@ -3,8 +3,7 @@
 //! the program and from ranks that a yield does not reach, and a rank that has used its share of
 //! the core loses it to other programs just when the awaited rank is done. So after waits that
 //! stayed awake without a result, a rank sleeps at once in some waits, and then tries again. Not
-//! for waits between nodes, which stay awake for a shorter time: see
-//! [`spin_or_sleep`](crate::spin_or_sleep).
+//! for waits between nodes, which always stay awake for a shorter time.
 //!
 //! | a wait that stayed awake       | [`AwakeOutcome`] | the next waits           |
 //! |--------------------------------|------------------|--------------------------|

@@ -2,13 +2,21 @@
 //! gathered, when a timer has ended, and what a full socket has not taken, when there is room. The
 //! events of the thread are behind [`ThreadEvents`], so that the model checker runs this file.
 //! Invariant: while there is anything to send, the timer runs, the thread awaits room, or a failure
-//! is kept for the origin's next call. While nothing is gathered the timer does not run.
+//! is kept for the origin's next call.
+//!
+//! | timer     | for                              | runs                                          |
+//! |-----------|----------------------------------|-----------------------------------------------|
+//! | short     | [`Leaves::Soon`]                 | while such requests are unsent                |
+//! | long      | [`Leaves::WithLater`]            | from the first such request to its end; a call |
+//! |           |                                  | that sends them does not stop it, as that takes |
+//! |           |                                  | a system call for each operation              |
 
 use std::collections::BTreeMap;
 use std::io::Result;
 use std::sync::Arc;
 
 use super::unsent::{RequestStream, Unsent};
+use crate::request::Leaves;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// The events of the service thread that concern unsent requests.
@@ -22,12 +30,12 @@ pub trait ThreadEvents {
     fn await_room(&self, number: u64, stream: &Self::Stream) -> Result<()>;
     /// Removes a stream, and ends it.
     fn end(&self, stream: &Self::Stream);
-    /// Wants an event after a moment. The thread then calls [`HandOver::send_gathered`].
-    fn start_timer(&self);
-    /// Wants no event of the timer any more. One that has come already may stay.
+    /// Wants an event of this timer. The thread then calls [`HandOver::send_gathered`].
+    fn start_timer(&self, which: Patience);
+    /// Wants no event of the short timer any more. One that has come already may stay.
     fn stop_timer(&self);
-    /// Takes the event of the timer.
-    fn take_timer(&self);
+    /// Takes the event of this timer.
+    fn take_timer(&self, which: Patience);
 }
 
 type Shared<E> = Arc<Mutex<Unsent<<E as ThreadEvents>::Stream>>>;
@@ -35,16 +43,25 @@ type Shared<E> = Arc<Mutex<Unsent<<E as ThreadEvents>::Stream>>>;
 /// What the origins of this process have not sent, by the number of the connection.
 pub struct HandOver<E: ThreadEvents> {
     events: E,
-    timer: Mutex<Timer>,
+    short: Mutex<Timer>,
+    long: Mutex<Timer>,
     origins: Mutex<BTreeMap<u64, Shared<E>>>,
     numbers: AtomicU64,
 }
 
-/// The timer, which runs while requests are gathered.
+/// One of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// the short one
+    Short,
+    /// the long one
+    Long,
+}
+
 #[derive(Default)]
 struct Timer {
     runs: bool,
-    /// number of connections whose requests it is to send
+    /// of the short one, the number of connections whose requests it is to send
     connections: usize,
     /// these connections, and others whose requests have been sent since the timer was started
     numbers: Vec<u64>,
@@ -53,8 +70,9 @@ struct Timer {
 impl<E: ThreadEvents> HandOver<E> {
     /// Starts without connections.
     pub fn new(events: E) -> HandOver<E> {
-        let (timer, numbers) = (Mutex::new(Timer::default()), AtomicU64::new(0));
-        HandOver { events, timer, origins: Mutex::new(BTreeMap::new()), numbers }
+        let [short, long] = [Timer::default(), Timer::default()].map(Mutex::new);
+        let (origins, numbers) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
+        HandOver { events, short, long, origins, numbers }
     }
 
     /// The events of the thread.
@@ -83,41 +101,53 @@ impl<E: ThreadEvents> HandOver<E> {
         awaited.map_err(|error| unsent.fail(&error))
     }
 
-    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends when
-    /// the timer has ended what is not sent by then. The caller has locked the requests.
+    /// Sends requests that were added, if they are due or leave at once; otherwise the thread sends
+    /// when a timer has ended what is not sent by then. The caller has locked the requests.
     #[inline]
     pub fn send_or_leave(
         &self,
         number: u64,
         unsent: &mut Unsent<E::Stream>,
-        urgent: bool,
+        leaves: Leaves,
     ) -> Result<()> {
-        if urgent || unsent.is_due() {
+        if leaves == Leaves::AtOnce || unsent.is_due() {
             return self.send(number, unsent);
         }
         // Otherwise either the timer runs, or the thread has not locked the requests yet.
-        if !unsent.is_timed {
-            self.begin_timed(number, unsent);
+        match leaves {
+            Leaves::WithLater if !unsent.is_timed_long => self.begin_timed_long(number, unsent),
+            Leaves::Soon | Leaves::IfFirst if !unsent.is_timed => self.begin_timed(number, unsent),
+            _ => {}
         }
         Ok(())
     }
 
     #[cold]
-    fn begin_timed(&self, number: u64, unsent: &mut Unsent<E::Stream>) {
-        unsent.is_timed = true;
-        let mut timer = self.timer.lock();
-        timer.connections += 1;
+    fn begin_timed_long(&self, number: u64, unsent: &mut Unsent<E::Stream>) {
+        unsent.is_timed_long = true;
+        let mut timer = self.long.lock();
         timer.numbers.push(number);
         if !core::mem::replace(&mut timer.runs, true) {
-            self.events.start_timer();
+            self.events.start_timer(Patience::Long);
         }
     }
 
-    /// Ends the waiting of requests for the timer.
+    #[cold]
+    fn begin_timed(&self, number: u64, unsent: &mut Unsent<E::Stream>) {
+        unsent.is_timed = true;
+        let mut timer = self.short.lock();
+        timer.connections += 1;
+        timer.numbers.push(number);
+        if !core::mem::replace(&mut timer.runs, true) {
+            self.events.start_timer(Patience::Short);
+        }
+    }
+
+    /// Ends the waiting of requests for the short timer.
     #[inline]
     fn end_timed(&self, unsent: &mut Unsent<E::Stream>) {
         if core::mem::take(&mut unsent.is_timed) {
-            let mut timer = self.timer.lock();
+            let mut timer = self.short.lock();
             timer.connections -= 1;
             if timer.connections == 0 {
                 timer.numbers.clear();
@@ -128,18 +158,23 @@ impl<E: ThreadEvents> HandOver<E> {
         }
     }
 
-    /// Sends what the origins have gathered: the thread's part when the timer has ended.
-    pub fn send_gathered(&self) {
+    /// Sends what the origins have gathered: the thread's part when a timer has ended.
+    pub fn send_gathered(&self, which: Patience) {
         let numbers = {
-            let mut timer = self.timer.lock();
-            self.events.take_timer();
+            let timer = if which == Patience::Short { &self.short } else { &self.long };
+            let mut timer = timer.lock();
+            self.events.take_timer(which);
             timer.runs = false;
             core::mem::take(&mut timer.numbers)
         };
         for number in numbers {
             let Some(unsent) = self.origins.lock().get(&number).cloned() else { continue };
             let mut unsent = unsent.lock();
-            if unsent.is_timed {
+            let is_wanted = match which {
+                Patience::Short => unsent.is_timed,
+                Patience::Long => core::mem::take(&mut unsent.is_timed_long),
+            };
+            if is_wanted {
                 // The failure is kept for the origin's next call.
                 let _ = self.send(number, &mut unsent);
             }

@@ -5,8 +5,9 @@
 use std::io::{Error, Result};
 use std::sync::Mutex as Plain;
 
-use super::hand_over::{HandOver, ThreadEvents};
+use super::hand_over::{HandOver, Patience, ThreadEvents};
 use super::unsent::{RequestStream, Unsent};
+use crate::request::Leaves;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
 use crate::sync::{AtomicBool, AtomicU64, Mutex};
 use fompi_testkit::model;
@@ -67,7 +68,14 @@ impl RequestStream for Stream {
 
 /// What the thread waits for.
 struct Events {
-    timer: AtomicBool,
+    short: AtomicBool,
+    long: AtomicBool,
+}
+
+impl Events {
+    fn timer(&self, which: Patience) -> &AtomicBool {
+        if which == Patience::Short { &self.short } else { &self.long }
+    }
 }
 
 impl ThreadEvents for Events {
@@ -86,16 +94,16 @@ impl ThreadEvents for Events {
         stream.0.is_closed.store(true, Release);
     }
 
-    fn start_timer(&self) {
-        self.timer.store(true, Release);
+    fn start_timer(&self, which: Patience) {
+        self.timer(which).store(true, Release);
     }
 
     fn stop_timer(&self) {
-        self.timer.store(false, Release);
+        self.short.store(false, Release);
     }
 
-    fn take_timer(&self) {
-        self.timer.store(false, Release);
+    fn take_timer(&self, which: Patience) {
+        self.timer(which).store(false, Release);
     }
 }
 
@@ -122,10 +130,10 @@ impl Origin {
     }
 
     /// A call with one request.
-    fn post(&self, request: u8, urgent: bool) -> Result<()> {
+    fn post(&self, request: u8, leaves: Leaves) -> Result<()> {
         let mut unsent = self.unsent.lock();
         unsent.add(&[request; REQUEST]);
-        self.all.send_or_leave(self.number, &mut unsent, urgent)
+        self.all.send_or_leave(self.number, &mut unsent, leaves)
     }
 
     /// A call that polls.
@@ -145,9 +153,12 @@ impl Origin {
 
 /// A turn of the thread. Returns whether there was an event.
 fn turn(all: &HandOver<Events>, sockets: &[(u64, Arc<Socket>)]) -> bool {
-    let mut any = all.events().timer.load(Acquire);
-    if any {
-        all.send_gathered();
+    let mut any = false;
+    for which in [Patience::Short, Patience::Long] {
+        if all.events().timer(which).load(Acquire) {
+            any = true;
+            all.send_gathered(which);
+        }
     }
     for (number, socket) in sockets {
         socket.room.fetch_add(ROOM, AcqRel);
@@ -162,7 +173,10 @@ fn turn(all: &HandOver<Events>, sockets: &[(u64, Arc<Socket>)]) -> bool {
 /// Runs the calls of origins, the first of them on this thread, together with the service thread.
 /// Then the thread runs until it has no event any more.
 fn with_the_thread(breaks: bool, calls: &[fn(&Origin)]) -> Vec<Arc<Origin>> {
-    let all = Arc::new(HandOver::new(Events { timer: AtomicBool::new(false) }));
+    let all = Arc::new(HandOver::new(Events {
+        short: AtomicBool::new(false),
+        long: AtomicBool::new(false),
+    }));
     let origins: Vec<_> = calls.iter().map(|_| Arc::new(Origin::new(&all, breaks))).collect();
     let sockets: Vec<_> = origins.iter().map(|o| (o.number, o.socket.clone())).collect();
     let of_thread = (all.clone(), sockets.clone());
@@ -183,9 +197,9 @@ fn with_the_thread(breaks: bool, calls: &[fn(&Origin)]) -> Vec<Arc<Origin>> {
 #[test]
 fn loom_requests_leave_once_and_in_order_whoever_sends_them() {
     fn call(origin: &Origin) {
-        origin.post(FIRST, false).unwrap();
-        origin.post(FIRST + 1, true).unwrap();
-        origin.post(FIRST + 2, false).unwrap();
+        origin.post(FIRST, Leaves::Soon).unwrap();
+        origin.post(FIRST + 1, Leaves::AtOnce).unwrap();
+        origin.post(FIRST + 2, Leaves::Soon).unwrap();
     }
     model(4, || {
         let origins = with_the_thread(false, &[call]);
@@ -196,15 +210,17 @@ fn loom_requests_leave_once_and_in_order_whoever_sends_them() {
 #[test]
 fn loom_gathered_requests_leave_though_no_call_follows() {
     fn call(origin: &Origin) {
-        origin.post(FIRST, false).unwrap();
-        origin.post(FIRST + 1, false).unwrap();
+        origin.post(FIRST, Leaves::Soon).unwrap();
+        origin.post(FIRST + 1, Leaves::Soon).unwrap();
     }
     model(4, || {
         let origins = with_the_thread(false, &[call]);
         assert_eq!(origins[0].came(), Origin::bytes(2));
     });
     model(2, || {
-        for origin in with_the_thread(false, &[call, |origin| origin.post(FIRST, false).unwrap()]) {
+        for origin in
+            with_the_thread(false, &[call, |origin| origin.post(FIRST, Leaves::Soon).unwrap()])
+        {
             let requests = if origin.number == 0 { 2 } else { 1 };
             assert_eq!(origin.came(), Origin::bytes(requests));
         }
@@ -215,9 +231,9 @@ fn loom_gathered_requests_leave_though_no_call_follows() {
 fn loom_the_timer_runs_only_while_requests_wait_for_it() {
     fn call(origin: &Origin) {
         for request in [FIRST, FIRST + 1] {
-            origin.post(request, false).unwrap();
+            origin.post(request, Leaves::Soon).unwrap();
             origin.poll().unwrap();
-            assert!(!origin.all.events().timer.load(Acquire));
+            assert!(!origin.all.events().short.load(Acquire));
         }
     }
     model(4, || {
@@ -236,14 +252,14 @@ fn loom_a_failure_is_reported_to_the_origin_though_the_thread_has_met_it() {
                 true
             }
         };
-        let at_once = failed(origin.post(FIRST, false));
+        let at_once = failed(origin.post(FIRST, Leaves::Soon));
         assert!(!at_once, "nothing is sent by it");
         assert!(failed(origin.poll()), "the first call that sends");
     }
     model(4, || {
         let origins = with_the_thread(true, &[call]);
         assert!(origins[0].came().is_empty());
-        let later = origins[0].post(FIRST + 1, false).unwrap_err();
+        let later = origins[0].post(FIRST + 1, Leaves::Soon).unwrap_err();
         assert_eq!(later.raw_os_error(), Some(libc::ECONNRESET), "and each later one");
     });
 }
@@ -251,8 +267,8 @@ fn loom_a_failure_is_reported_to_the_origin_though_the_thread_has_met_it() {
 #[test]
 fn loom_nothing_leaves_a_closed_connection() {
     fn call(origin: &Origin) {
-        origin.post(FIRST, false).unwrap();
-        origin.post(FIRST + 1, true).unwrap();
+        origin.post(FIRST, Leaves::Soon).unwrap();
+        origin.post(FIRST + 1, Leaves::AtOnce).unwrap();
         origin.all.close(origin.number, &origin.unsent);
         origin.socket.came.lock().unwrap().push(0);
     }

@@ -101,13 +101,13 @@ impl TcpLink {
     /// read now.
     pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
         let mut unsent = self.unsent.lock();
-        let mut urgent = false;
+        let mut leaves = Leaves::WithLater;
         for order in orders {
-            urgent |= order.leaves == Leaves::AtOnce;
+            leaves = leaves.max(order.leaves);
             // SAFETY: guaranteed by the caller.
             unsafe { add(&mut unsent, &mut self.expected, order) };
         }
-        if let Err(error) = self.sender.send_or_leave(&mut unsent, urgent) {
+        if let Err(error) = self.sender.send_or_leave(&mut unsent, leaves) {
             self.unsendable = Some(stream_options::cause(&error));
         }
         Ok(())
@@ -122,7 +122,7 @@ impl TcpLink {
         let mut unsent = self.unsent.lock();
         // SAFETY: guaranteed by the caller.
         unsafe { add(&mut unsent, &mut self.expected, order) };
-        if let Err(error) = self.sender.send_or_leave(&mut unsent, order.leaves == Leaves::AtOnce) {
+        if let Err(error) = self.sender.send_or_leave(&mut unsent, order.leaves) {
             self.unsendable = Some(stream_options::cause(&error));
         }
     }

@@ -15,12 +15,13 @@ use std::time::Duration;
 use super::connections::{Connections, Server};
 use super::epoll::{Epoll, Events};
 use super::exposures::Exposures;
-use super::hand_over::{HandOver, ThreadEvents};
+use super::hand_over::{HandOver, Patience, ThreadEvents};
 use super::served::Served;
 use super::served_streams::SystemStreams;
 use super::unsent::Unsent;
 use crate::error::{Error, Result};
 use crate::number::Number;
+use crate::request::Leaves;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::sys::own_sockets;
 use crate::sys::process::without_signals;
@@ -29,11 +30,13 @@ use crate::sys::processors::Processors;
 const STACK_BYTES: usize = 256 << 10;
 /// The event that wakes the thread for new connections, or to end.
 const WAKE: u64 = u64::MAX;
-/// The event of the timer.
-const TIMER: u64 = u64::MAX - 1;
-/// Time after which the thread sends requests that were gathered. With its wake-up they leave within
-/// 50 us.
-const GATHERED_MAX: Duration = Duration::from_micros(30);
+/// The events of the timers.
+const SHORT: u64 = u64::MAX - 1;
+const LONG: u64 = u64::MAX - 2;
+/// Times after which the thread sends requests that were gathered: with its wake-up they leave within
+/// 50 us, or after a millisecond.
+const SHORT_TIME: Duration = Duration::from_micros(30);
+const LONG_TIME: Duration = Duration::from_millis(1);
 /// Time after which a rank that serves must have made a step.
 const STEP_MAX: Duration = Duration::from_millis(20);
 /// Time in which a rank that has kept the turn to serve must come back. A request of an epoch for
@@ -56,7 +59,8 @@ struct Shared {
 struct Descriptors {
     epoll: Arc<Epoll>,
     wake: OwnedFd,
-    timer: OwnedFd,
+    short: OwnedFd,
+    long: OwnedFd,
 }
 
 /// The running service thread; dropping it stops the thread.
@@ -68,8 +72,9 @@ pub struct ServiceThread {
 impl ServiceThread {
     /// Starts the thread, which serves this memory.
     pub fn start(exposures: &Arc<Exposures>) -> Result<ServiceThread> {
-        let (epoll, wake, timer) = (Arc::new(Epoll::new()?), event()?, timer()?);
-        for (descriptor, number) in [(&wake, WAKE), (&timer, TIMER)] {
+        let (epoll, wake) = (Arc::new(Epoll::new()?), event()?);
+        let (short, long) = (timer()?, timer()?);
+        for (descriptor, number) in [(&wake, WAKE), (&short, SHORT), (&long, LONG)] {
             epoll.add(descriptor.as_fd(), libc::EPOLLIN, number).map_err(failed("epoll_ctl"))?;
         }
         let shared = Arc::new(Shared {
@@ -78,7 +83,7 @@ impl ServiceThread {
                 STEP_MAX,
                 KEEP_MAX,
             ),
-            unsent: HandOver::new(Descriptors { epoll, wake, timer }),
+            unsent: HandOver::new(Descriptors { epoll, wake, short, long }),
             adopted: Mutex::default(),
             closing: AtomicBool::new(false),
         });
@@ -171,10 +176,10 @@ impl Sender {
         self.shared.unsent.send(self.number, unsent)
     }
 
-    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends when
-    /// the timer has ended what is not sent by then. The caller has locked the requests.
-    pub fn send_or_leave(&self, unsent: &mut Unsent, urgent: bool) -> io::Result<()> {
-        self.shared.unsent.send_or_leave(self.number, unsent, urgent)
+    /// Sends requests that were added, if they are due or leave at once; otherwise the thread sends
+    /// when a timer has ended what is not sent by then. The caller has locked the requests.
+    pub fn send_or_leave(&self, unsent: &mut Unsent, leaves: Leaves) -> io::Result<()> {
+        self.shared.unsent.send_or_leave(self.number, unsent, leaves)
     }
 }
 
@@ -202,29 +207,23 @@ impl ThreadEvents for Descriptors {
         unsafe { libc::shutdown(stream.as_raw_fd(), libc::SHUT_RDWR) };
     }
 
-    fn start_timer(&self) {
-        self.set_timer(GATHERED_MAX);
+    fn start_timer(&self, which: Patience) {
+        let time = if which == Patience::Short { SHORT_TIME } else { LONG_TIME };
+        set_timer(self.timer(which), time);
     }
 
     fn stop_timer(&self) {
-        self.set_timer(Duration::ZERO);
+        set_timer(&self.short, Duration::ZERO);
     }
 
-    fn take_timer(&self) {
-        drain(&self.timer);
+    fn take_timer(&self, which: Patience) {
+        drain(self.timer(which));
     }
 }
 
 impl Descriptors {
-    /// Sets the timer to this time, of less than a second; zero stops it.
-    fn set_timer(&self, time: Duration) {
-        let tv_nsec = i64::from(time.subsec_nanos());
-        let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let time =
-            libc::itimerspec { it_interval: none, it_value: libc::timespec { tv_sec: 0, tv_nsec } };
-        let timer = self.timer.as_raw_fd();
-        // SAFETY: the time is a local variable.
-        unsafe { libc::timerfd_settime(timer, 0, &raw const time, core::ptr::null_mut()) };
+    fn timer(&self, which: Patience) -> &OwnedFd {
+        if which == Patience::Short { &self.short } else { &self.long }
     }
 
     fn wake(&self) {
@@ -244,7 +243,8 @@ impl Shared {
             let (number, what) = (event.u64, event.events);
             match number {
                 WAKE => self.adopt(),
-                TIMER => self.unsent.send_gathered(),
+                SHORT => self.unsent.send_gathered(Patience::Short),
+                LONG => self.unsent.send_gathered(Patience::Long),
                 _ if number & ORIGIN != 0 => self.unsent.send_rest(number & !ORIGIN),
                 _ => self.connections.event(by, number.to_usize(), what),
             }
@@ -287,6 +287,16 @@ fn timer() -> Result<OwnedFd> {
     // SAFETY: a system call without memory.
     owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })
         .map_err(failed("timerfd_create"))
+}
+
+/// Sets a timer to this time, of less than a second; zero stops it.
+fn set_timer(timer: &OwnedFd, time: Duration) {
+    let tv_nsec = i64::from(time.subsec_nanos());
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let time =
+        libc::itimerspec { it_interval: none, it_value: libc::timespec { tv_sec: 0, tv_nsec } };
+    // SAFETY: the time is a local variable.
+    unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const time, core::ptr::null_mut()) };
 }
 
 /// Reads the number of events, so that the next one is a new one.

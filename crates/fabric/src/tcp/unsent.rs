@@ -61,8 +61,10 @@ pub struct Unsent<S = OwnedFd> {
     lent: VecDeque<Lent>,
     /// number of requests since the last one was sent
     requests: usize,
-    /// whether a timer is to send them: for [`HandOver`](super::hand_over::HandOver)
+    /// whether the short timer, and the long one, are to send them: for
+    /// [`HandOver`](super::hand_over::HandOver)
     pub is_timed: bool,
+    pub is_timed_long: bool,
     /// whether the next call sends at once: the system had no room at the last attempt, memory was
     /// lent, or the stream has failed
     is_pressing: bool,
@@ -84,6 +86,7 @@ impl<S: RequestStream> Unsent<S> {
             lent: VecDeque::new(),
             requests: 0,
             is_timed: false,
+            is_timed_long: false,
             is_pressing: false,
             failure: None,
         }

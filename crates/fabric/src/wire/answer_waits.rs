@@ -27,14 +27,12 @@ impl Peer {
             Ok(Some(number))
         })?;
         let Some(number) = awaited else { return Ok(()) };
-        let (spin, began) = (self.core.wait_policy.spin(), Instant::now());
-        let waited = match self.spin_serving(number, spin)? {
+        let spin = self.core.wait_policy.spin();
+        match self.spin_serving(number, spin)? {
             Some(true) => Ok(()),
             Some(false) => self.sleep_for(number, Duration::ZERO),
             None => self.sleep_for(number, spin),
-        };
-        self.core.wait_policy.waited(began.elapsed());
-        waited
+        }
     }
 
     /// Spins until a request is done, and then sleeps.
@@ -73,8 +71,8 @@ impl Peer {
     }
 
     /// Spins until a request is done, and serves other processes meanwhile: they may wait for this
-    /// one, too, and no thread has to be woken for them. Returns whether the request is done, or
-    /// `None` if this process cannot serve in this way.
+    /// one, too, and no thread has to be woken for them. Yields the core to other ranks each time.
+    /// Returns whether the request is done, or `None` if this process cannot serve in this way.
     fn spin_serving(&self, number: u64, spin: Duration) -> Result<Option<bool>> {
         if spin.is_zero() {
             // While this thread sleeps, the service thread may leave no requests to it.
@@ -93,6 +91,7 @@ impl Peer {
                 return Ok(Some(true));
             }
             serving.step(0);
+            std::thread::yield_now();
         }
         Ok(Some(false))
     }

@@ -5,9 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::device_link::News;
-use crate::spin_or_sleep::SpinTime;
-use crate::sync::{AtomicBool, Ordering, spin_hint};
-use parking_lot::RwLock;
+use crate::sync::{AtomicBool, AtomicU64, Ordering, spin_hint};
 
 /// Polls of a queue before the waiting thread yields its core.
 const SPINS: u32 = 16;
@@ -26,36 +24,25 @@ pub const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
 pub const SPIN: Duration = Duration::from_micros(50);
 
 /// How the threads of this process wait for answers.
+#[derive(Default)]
 pub struct WaitPolicy {
-    /// how long a thread spins before it sleeps
-    spin: RwLock<SpinTime>,
+    /// nanoseconds for which a thread spins before it sleeps
+    spin_ns: AtomicU64,
     /// whether several threads may communicate at once
     threads: AtomicBool,
 }
 
-impl Default for WaitPolicy {
-    fn default() -> WaitPolicy {
-        WaitPolicy {
-            spin: RwLock::new(SpinTime::new(Duration::ZERO)),
-            threads: AtomicBool::new(false),
-        }
-    }
-}
-
 impl WaitPolicy {
-    /// Time for which the next wait of a thread spins before it sleeps.
+    /// Time for which a thread spins before it sleeps.
     pub fn spin(&self) -> Duration {
-        self.spin.read().next()
+        // Relaxed: it decides nothing else.
+        Duration::from_nanos(self.spin_ns.load(Ordering::Relaxed))
     }
 
-    /// Records how long a wait took.
-    pub fn waited(&self, took: Duration) {
-        self.spin.read().end(took);
-    }
-
-    /// Sets the longest such time.
+    /// Sets that time.
     pub fn set_spin(&self, spin: Duration) {
-        *self.spin.write() = SpinTime::new(spin);
+        // Relaxed: as in `spin`.
+        self.spin_ns.store(u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Whether a thread may keep its connection to itself while it sleeps, because no other thread

@@ -360,7 +360,7 @@ impl Queue {
         if order.leaves == Leaves::IfFirst {
             // Its answer ends the gathering of later ones.
             let is_first = self.gathers && self.signaled <= self.done;
-            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::WithLater };
+            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
             order.signaled |= is_first;
         }
         order.fenced = match order.work {

@@ -132,6 +132,7 @@ impl Wire {
             && let Some(mut serving) = self.core.device.service().and_then(TcpDevice::serving)
         {
             serving.step(0);
+            serving.keep_if_busy();
         }
     }
 
