@@ -18,7 +18,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{Ordering, count_at, full_fence};
+use crate::sync::{Ordering, full_fence, subtract_at};
 use core::mem::offset_of;
 
 /// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
@@ -37,7 +37,7 @@ pub struct Asserts {
 #[inline(always)]
 pub fn count(window: &Window) {
     // SAFETY: the number is at the begin of the countdown.
-    if unsafe { count_at::<_, { offset_of!(Window, countdown) }, QUICK_PER_FULL>(window) } {
+    if unsafe { subtract_at::<_, { offset_of!(Window, countdown) }, QUICK_PER_FULL>(window) } {
         window.countdown_ended();
     }
 }
