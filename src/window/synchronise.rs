@@ -9,7 +9,7 @@ use super::{LocalWindow, Window, waits};
 use crate::arena::barrier::collective_words;
 use crate::arena::wait_progress::CollectiveWait;
 use crate::epoch::lock::used_nodes::Wanted;
-use crate::epoch::lock::{self, Spare};
+use crate::epoch::lock::{self, SpareIntent};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
@@ -178,7 +178,7 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
     let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
         Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes)
-            .map(|intent| window.epochs.locked(intent)),
+            .map(|intent| window.epochs.locked_exclusive(intent)),
         Hold::Shared => lock::lock_shared(words, rank, held, nodes),
         Hold::Unchecked | Hold::Started => Ok(()),
     });
@@ -203,7 +203,7 @@ pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
 
 /// Releases a lock after the operations on the target are done there.
 #[inline(always)]
-fn give_back(words: &impl Words, target: Rank, hold: Hold, spare: Spare) -> Result<()> {
+fn give_back(words: &impl Words, target: Rank, hold: Hold, spare: SpareIntent) -> Result<()> {
     match hold {
         Hold::Exclusive => lock::unlock_exclusive(words, target, spare),
         Hold::Shared => lock::unlock_shared(words, target),
