@@ -1,6 +1,6 @@
 //! Synchronisation calls (MPI-4.1 §12.5).
 
-use super::answer::{asserts, on_window, place_for, raise};
+use super::answer::{asserts, check_output, on_window, raise};
 use super::{MPI_Group, MPI_Win};
 use crate::epoch::lock::{Released, SpareIntent, Tried};
 use crate::epoch::state::Hold;
@@ -187,7 +187,7 @@ entry! {
     MPI_Win_test PMPI_Win_test (win: MPI_Win, flag: *mut c_int) {
         let host = Host::get();
         on_window("MPI_Win_test", host, win, |window, node| {
-            place_for(flag)?;
+            check_output(flag)?;
             let done = synchronise::test(window, node)?;
             // SAFETY: the caller's pointer.
             unsafe { flag.write(c_int::from(done)) };
