@@ -78,8 +78,7 @@ fn free(base: *mut c_void) -> c_int {
     let host = Host::get();
     let address = base.addr().to_u64();
     if heap::find(address, 1).is_some() {
-        let what = "not the beginning of allocated memory:";
-        let error = Error::Argument(Class::Base, what, address.cast_signed());
+        let error = Error::InsideAllocation { address };
         return answer::raise_alone("MPI_Free_mem", host, error);
     }
     // SAFETY: the caller's argument, passed on unchanged.

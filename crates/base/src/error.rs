@@ -141,6 +141,23 @@ pub enum Error {
     /// means nothing to people, such as a handle; and for a resource that a process of the window
     /// has run out of.
     Wrong(Class, &'static str),
+    /// More data than 64 bits count.
+    DataTooLarge {
+        /// number of items
+        count: u64,
+        /// bytes of data of each item
+        item_bytes: u64,
+    },
+    /// Items that lie further apart than 64 bits count.
+    SpanTooLarge {
+        /// number of items
+        count: u64,
+    },
+    /// An address inside an allocation, where its beginning is needed.
+    InsideAllocation {
+        /// the address that the user gave
+        address: u64,
+    },
     /// Data that do not fit into the buffer that receives them.
     Truncated {
         /// bytes that are sent
@@ -204,6 +221,8 @@ pub enum Error {
     },
     /// A process whose memory the system does not allow us to copy.
     Forbidden {
+        /// the system call that was refused
+        call: &'static str,
         /// its rank in the window
         rank: Rank,
         /// its process id
@@ -285,6 +304,8 @@ impl Error {
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
             Error::Wrong(class, _) => *class,
+            Error::DataTooLarge { .. } | Error::SpanTooLarge { .. } => Class::Count,
+            Error::InsideAllocation { .. } => Class::Base,
             Error::Truncated { .. } => Class::Truncate,
             Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,

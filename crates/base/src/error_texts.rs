@@ -26,28 +26,27 @@ impl fmt::Display for Error {
                 write!(f, "the access has {bytes} bytes at {first:#x}")
             }
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),
+            Error::DataTooLarge { count, item_bytes } => data_too_large(f, *count, *item_bytes),
+            Error::SpanTooLarge { count } => {
+                write!(f, "{count} items of this datatype span more than 2^63 - 1 bytes")
+            }
+            Error::InsideAllocation { address } => {
+                write!(f, "address {address:#x} is inside an allocation, not at its beginning")
+            }
             Error::Truncated { bytes, room } => {
                 write!(f, "data of {bytes} bytes do not fit into a buffer of {room} bytes")
             }
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
-            Error::NotDelegated(why) => {
-                write!(f, "the window is refused because FOMPI_FALLBACK=error is set: {why}")
-            }
+            Error::NotDelegated(why) => not_delegated(f, why),
             Error::Epoch(what) | Error::Wrong(_, what) => write!(f, "{what}"),
             Error::System { call, errno } => system(f, call, *errno),
             Error::Runtime { call, code } => write!(f, "{call} failed with error {code}"),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
             Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),
             Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
-            Error::Fault { rank, address } => {
-                write!(f, "address {address:#x} of rank {rank} cannot be read or written")
-            }
-            Error::OriginFault { address } => {
-                write!(f, "address {address:#x} of the origin cannot be read or written")
-            }
-            Error::Forbidden { rank, pid } => {
-                write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
-            }
+            Error::Fault { rank, address } => fault(f, *address, format_args!("rank {rank}")),
+            Error::OriginFault { address } => fault(f, *address, format_args!("the origin")),
+            Error::Forbidden { call, rank, pid } => forbidden(f, call, *rank, *pid),
             Error::Refused { rank, class } => write!(f, "{} on rank {rank}", class.name()),
             Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
             Error::NoListener(what) => write!(f, "cannot listen for other processes: {what}"),
@@ -67,6 +66,28 @@ impl fmt::Display for Error {
             Error::Host(code) => write!(f, "error code {code} of the host MPI"),
         }
     }
+}
+
+/// Writes why libfompi does not make a window, and the setting that forbids another one.
+fn not_delegated(f: &mut fmt::Formatter<'_>, why: &str) -> fmt::Result {
+    write!(f, "libfompi cannot serve the window: {why}; FOMPI_FALLBACK=error forbids the host MPI")
+}
+
+/// Writes the data of a call that are more than the standard's types count.
+fn data_too_large(f: &mut fmt::Formatter<'_>, count: u64, item_bytes: u64) -> fmt::Result {
+    write!(f, "the data are too large: {count} items of {item_bytes} bytes exceed 2^63 - 1 bytes")
+}
+
+/// Writes an address of a process that the call cannot use.
+fn fault(f: &mut fmt::Formatter<'_>, address: u64, process: fmt::Arguments<'_>) -> fmt::Result {
+    write!(f, "address {address:#x} of {process} cannot be read or written")
+}
+
+/// Writes whose memory the system does not let this process copy, and the remedies.
+fn forbidden(f: &mut fmt::Formatter<'_>, call: &str, rank: Rank, pid: i32) -> fmt::Result {
+    write!(f, "{call}: permission denied for rank {rank} (process {pid}): allow ptrace between ")?;
+    write!(f, "ranks (kernel.yama.ptrace_scope=0, or SYS_PTRACE in containers), ")?;
+    write!(f, "or use MPI_Win_allocate")
 }
 
 /// Writes the amount of memory that was requested, and the limit.
@@ -178,5 +199,38 @@ mod tests {
         assert_eq!(error(1 << 40).to_string(), text);
         assert_eq!(Amount(u64::MAX).to_string(), "15.9 EiB");
         assert_eq!([0, 1023].map(|bytes| Amount(bytes).to_string()), ["0 bytes", "1023 bytes"]);
+    }
+
+    #[test]
+    fn a_text_has_the_value_and_the_limit_or_the_remedy() {
+        let texts = [
+            (
+                Error::DataTooLarge { count: 9, item_bytes: 1 << 60 },
+                "the data are too large: 9 items of 1152921504606846976 bytes exceed 2^63 - 1 \
+                 bytes",
+            ),
+            (
+                Error::SpanTooLarge { count: 5 },
+                "5 items of this datatype span more than 2^63 - 1 bytes",
+            ),
+            (
+                Error::InsideAllocation { address: 0x7f8b_0c00_1040 },
+                "address 0x7f8b0c001040 is inside an allocation, not at its beginning",
+            ),
+            (
+                Error::Forbidden { call: "process_vm_readv", rank: Rank(3), pid: 4711 },
+                "process_vm_readv: permission denied for rank 3 (process 4711): allow ptrace \
+                 between ranks (kernel.yama.ptrace_scope=0, or SYS_PTRACE in containers), or use \
+                 MPI_Win_allocate",
+            ),
+            (
+                Error::NotDelegated("no transport"),
+                "libfompi cannot serve the window: no transport; FOMPI_FALLBACK=error forbids the \
+                 host MPI",
+            ),
+        ];
+        for (error, text) in texts {
+            assert_eq!(error.to_string(), text);
+        }
     }
 }
