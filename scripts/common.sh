@@ -75,7 +75,7 @@ rust_that_lacks() {
 # need_library: ends the script where there is no library to test.
 need_library() {
   [ -f "$FOMPI_LIB" ] && return
-  echo "${0##*/}: no $FOMPI_LIB; run \`cargo build --release\`" >&2
+  echo "${0##*/}: $FOMPI_LIB not found; run \`cargo build --release\`, or correct FOMPI_LIB" >&2
   exit 2
 }
 

@@ -182,12 +182,14 @@ def test_launcher_of_the_family(first, is_intels, expected, folder):
     ("--mpi nosuch -n 1 true", "in PATH"), ("--mpi /no/mpirun -n 1 true", "no such program"),
     (f"--mpi {shutil.which('true')} -n 1 true", "launcher"), ("--mpi", "needs"),
     ("-n 1", "no program is named"), ("-n 1 ./nosuch", "./nosuch: no such program"),
-    ("-n 1 nosuch", "nosuch: no such program in PATH"), (f"-n 1 {TOP}", "is a folder"),
+    ("-n 1 nosuch", "nosuch: no such program in PATH or in this folder"),
+    ("-wdir /tmp -n 1 nosuch", "nosuch: no such program in PATH or in /tmp"),
+    (f"-n 1 {TOP}", "is a folder"),
     (f"-n 1 {TOP}/examples/put.c", r"is a source: compile it \(mpicc .*/put.c -o .*/put\)"),
     (f"-n 1 {TOP}/README.md", "may not be executed"),
     ("-n 1 --mpi x true", "--mpi is an option of fompirun")), ids=(
         "MPI", "launcher", "family", "no-name", "no-program", "program", "program-in-PATH",
-        "folder", "source", "text", "order"))
+        "program-in-folder", "folder", "source", "text", "order"))
 def test_what_is_refused(words, pattern):
     refused(pattern, *words.split())
 

@@ -68,7 +68,7 @@ pub fn is_null(host: &Host, win: usize) -> bool {
 }
 
 /// Checks that an output argument is not null.
-pub fn place_for<T>(answer: *const T) -> Result<()> {
+pub fn check_output<T>(answer: *const T) -> Result<()> {
     if answer.is_null() {
         return Err(Error::Wrong(Class::Arg, "null pointer for an output argument"));
     }

@@ -1,6 +1,6 @@
 //! Name, group and info of a window (MPI-4.1 §7.8, §12.2.7).
 
-use super::answer::{is_null, on_any_window, on_window, place_for};
+use super::answer::{check_output, is_null, on_any_window, on_window};
 use super::{MPI_Group, MPI_Info, MPI_Win};
 use crate::error::{Class, Error};
 use crate::mpi::Host;
@@ -38,8 +38,8 @@ entry! {
             return unsafe { (host.call.win_get_name)(host.constants.win_null, name, length) };
         }
         on_any_window("MPI_Win_get_name", host, win, |window| {
-            place_for(name)?;
-            place_for(length)?;
+            check_output(name)?;
+            check_output(length)?;
             let bytes = window.name.lock();
             // SAFETY: the caller's buffer has MPI_MAX_OBJECT_NAME characters; the name is shorter.
             unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), bytes.len()) };
@@ -57,7 +57,7 @@ entry! {
     MPI_Win_get_group PMPI_Win_get_group (win: MPI_Win, group: *mut MPI_Group) {
         let host = Host::get();
         on_window("MPI_Win_get_group", host, win, |_, node| {
-            place_for(group)?;
+            check_output(group)?;
             let copy = node.comm().group(host)?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(group, copy.0) };
@@ -86,7 +86,7 @@ entry! {
     MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_get_info", host, win, |window, node| {
-            place_for(info)?;
+            check_output(info)?;
             let hints = window.info.lock().clone();
             let copy = hints.give(host, node.comm())?;
             // SAFETY: the caller's pointer to a handle.

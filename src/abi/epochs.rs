@@ -1,8 +1,8 @@
 //! Synchronisation calls (MPI-4.1 §12.5).
 
-use super::answer::{asserts, on_window, place_for, raise};
+use super::answer::{asserts, check_output, on_window, raise};
 use super::{MPI_Group, MPI_Win};
-use crate::epoch::lock::{Released, Spare, Tried};
+use crate::epoch::lock::{Released, SpareIntent, Tried};
 use crate::epoch::state::Hold;
 use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
@@ -118,7 +118,7 @@ fn end_unlock(window: QuickWindow, target: Rank, unlocked: QuickUnlock) -> Optio
 
 /// Ends a fast-path MPI_Win_unlock that has two words to release.
 #[inline(never)]
-fn release_both(host: &'static Host, window: &Window, target: Rank, spare: Spare) -> c_int {
+fn release_both(host: &'static Host, window: &Window, target: Rank, spare: SpareIntent) -> c_int {
     let of = |node| quick_locks::release_both(node, target, spare);
     let released = window.local().map_or(Ok(()), of);
     released.map_or_else(|error| raise("MPI_Win_unlock", host, window, error), |()| 0)
@@ -187,7 +187,7 @@ entry! {
     MPI_Win_test PMPI_Win_test (win: MPI_Win, flag: *mut c_int) {
         let host = Host::get();
         on_window("MPI_Win_test", host, win, |window, node| {
-            place_for(flag)?;
+            check_output(flag)?;
             let done = synchronise::test(window, node)?;
             // SAFETY: the caller's pointer.
             unsafe { flag.write(c_int::from(done)) };

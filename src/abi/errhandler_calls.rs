@@ -1,7 +1,7 @@
 //! Calls on error handlers of windows (MPI-4.1 §9.3). [`errhandler`](super::errhandler) defines a
 //! handler and calls its function.
 
-use super::answer::{code, on_any_window, place_for, raise_alone};
+use super::answer::{check_output, code, on_any_window, raise_alone};
 use super::errhandler::{Function, handle, is_predefined, keep, record, release, set};
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
 use crate::error::{Class, Error};
@@ -64,7 +64,7 @@ entry! {
     ) {
         let host = Host::get();
         on_any_window("MPI_Win_get_errhandler", host, win, |window| {
-            place_for(errhandler)?;
+            check_output(errhandler)?;
             let handler = window.errhandler.load(Ordering::Relaxed);
             keep(handler);
             // SAFETY: the caller's pointer to a handle.

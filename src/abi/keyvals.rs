@@ -3,7 +3,7 @@
 //! file calls the callbacks, with libfompi's window handle, and never while it holds a lock.
 //! Windows cannot be duplicated, so copy callbacks are never called.
 
-use super::answer::{on_any_window, place_for, raise_alone};
+use super::answer::{check_output, on_any_window, raise_alone};
 use super::{MPI_Aint, MPI_Fint, MPI_Win};
 use super::{MPI_Win_copy_attr_function, MPI_Win_delete_attr_function};
 use crate::config::Config;
@@ -238,8 +238,8 @@ entry! {
     ) {
         let host = Host::get();
         on_any_window("MPI_Win_get_attr", host, win, |window| {
-            place_for(value)?;
-            place_for(flag)?;
+            check_output(value)?;
+            check_output(flag)?;
             let found = find(host, window, keyval)?;
             // SAFETY: the caller's pointer.
             unsafe { flag.write(c_int::from(found.is_some())) };

@@ -56,7 +56,7 @@ entry! {
 }
 
 fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Result<*mut u8> {
-    answer::place_for(place)?;
+    answer::check_output(place)?;
     let wrong = |_| Error::Argument(Class::Arg, "invalid size", size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
     let usual = if bytes < page_bytes() { ALIGNMENT } else { page_bytes() };
@@ -69,7 +69,7 @@ fn free(base: *mut c_void) -> c_int {
         return 0;
     }
     for wire in Wire::opened() {
-        wire.forget(base.cast());
+        wire.deregister(base.cast());
     }
     // An allocation of zero bytes by the host MPI may be NULL.
     if base.is_null() || heap::release(base.cast()) {
@@ -78,8 +78,7 @@ fn free(base: *mut c_void) -> c_int {
     let host = Host::get();
     let address = base.addr().to_u64();
     if heap::find(address, 1).is_some() {
-        let what = "not the beginning of allocated memory:";
-        let error = Error::Argument(Class::Base, what, address.cast_signed());
+        let error = Error::InsideAllocation { address };
         return answer::raise_alone("MPI_Free_mem", host, error);
     }
     // SAFETY: the caller's argument, passed on unchanged.

@@ -2,7 +2,7 @@
 //! handlers with extra state. Without these entries the MPIs would get libfompi's handles, which
 //! they do not know. Calls on windows of the host MPI are passed on.
 
-use super::answer::{on_any_window, place_for, raise_alone};
+use super::answer::{check_output, on_any_window, raise_alone};
 use super::keyvals::KIND_POINTER;
 use super::{MPI_Errhandler, MPI_Win};
 use super::{errhandler, keyvals};
@@ -122,9 +122,9 @@ fn may_make(
     if Config::get().disable {
         return Err(Error::Unsupported("a function that this MPI does not have"));
     }
-    place_for(function)?;
-    place_for(destructor)?;
-    place_for(errhandler)
+    check_output(function)?;
+    check_output(destructor)?;
+    check_output(errhandler)
 }
 
 /// The function that the host MPI gets for a handler; it has no window with that handler.

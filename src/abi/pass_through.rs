@@ -106,42 +106,50 @@ fn refusal(name: &str) -> Option<usize> {
     let name = name.trim_start_matches('P');
     match name.strip_suffix("_c").unwrap_or(name) {
         "MPI_Win_create" => Some(refuse_create as *const () as usize),
-        "MPI_Win_allocate" | "MPI_Win_allocate_shared" => {
-            Some(refuse_allocate as *const () as usize)
-        }
+        "MPI_Win_allocate" => Some(refuse_allocate as *const () as usize),
+        "MPI_Win_allocate_shared" => Some(refuse_allocate_shared as *const () as usize),
         "MPI_Win_create_dynamic" => Some(refuse_dynamic as *const () as usize),
         _ => None,
     }
 }
 
 extern "C-unwind" fn refuse_create(_: usize, _: usize, _: usize, _: usize, comm: usize) -> c_int {
-    refuse(comm)
+    refuse("MPI_Win_create", comm)
 }
 
 extern "C-unwind" fn refuse_allocate(_: usize, _: usize, _: usize, comm: usize) -> c_int {
-    refuse(comm)
+    refuse("MPI_Win_allocate", comm)
+}
+
+extern "C-unwind" fn refuse_allocate_shared(_: usize, _: usize, _: usize, comm: usize) -> c_int {
+    refuse("MPI_Win_allocate_shared", comm)
 }
 
 extern "C-unwind" fn refuse_dynamic(_: usize, comm: usize) -> c_int {
-    refuse(comm)
+    refuse("MPI_Win_create_dynamic", comm)
 }
 
 /// Raises an error through the communicator's handler, with a new error class: the numbers of this
-/// MPI's own classes are unknown, but every MPI can add classes (MPI-4.1 §9.5).
-fn refuse(comm: usize) -> c_int {
+/// MPI's own classes are unknown, but every MPI can add classes (MPI-4.1 §9.5). Ends the process if
+/// this one cannot. `call`: the user's call.
+fn refuse(call: &str, comm: usize) -> c_int {
     type Call = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
     let class = *CLASS.get_or_init(|| Host::unserved().and_then(new_class));
     let (Some(class), Some(unserved)) = (class, Host::unserved()) else {
-        report::say("the window is refused because FOMPI_FALLBACK=error is set");
+        let why = Host::unserved().map_or("", |unserved| &unserved.why);
+        report::say(&format!(
+            "{call}: libfompi cannot serve this MPI ({why}), and FOMPI_FALLBACK=error forbids its \
+             own windows; the process aborts. Unset FOMPI_FALLBACK to use them"
+        ));
         std::process::abort();
     };
     let address = unserved.library.symbol(c"PMPI_Comm_call_errhandler");
     if address != 0 {
         // SAFETY: the function of that name has this type, with a handle in a register.
-        let call: Call = unsafe { core::mem::transmute(address) };
+        let raise: Call = unsafe { core::mem::transmute(address) };
         // SAFETY: the caller's communicator.
-        unsafe { call(comm, class) };
+        unsafe { raise(comm, class) };
     }
     class
 }
@@ -156,7 +164,12 @@ fn new_class(unserved: &'static Unserved) -> Option<c_int> {
     let add_class: AddClass = unsafe { core::mem::transmute(add_class) };
     // SAFETY: the function of this name has this type.
     let add_string: AddString = unsafe { core::mem::transmute(add_string) };
-    let text = CString::new("libfompi makes no windows on this MPI (FOMPI_FALLBACK=error)").ok()?;
+    // Without the reason: the text must not be longer than the MPI's MPI_MAX_ERROR_STRING.
+    let text = CString::new(
+        "libfompi cannot serve this MPI, and FOMPI_FALLBACK=error forbids its own windows: unset \
+         FOMPI_FALLBACK to use them",
+    )
+    .ok()?;
     let mut class = 0;
     // SAFETY: a local out parameter, then a C string.
     let made = unsafe { add_class(&mut class) == 0 && add_string(class, text.as_ptr()) == 0 };

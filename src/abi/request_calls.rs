@@ -3,7 +3,7 @@
 //! its request are complete when the call returns. Between nodes the request completes with the
 //! transfer ([`grequests`]), so a program can compute meanwhile.
 
-use super::answer::{code_of_request, on_window, place_for};
+use super::answer::{check_output, code_of_request, on_window};
 use super::{MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
 use crate::error::Result;
@@ -63,7 +63,7 @@ pub(super) fn on_target_with(
         host,
         win,
         |window, node| {
-            place_for(request)?;
+            check_output(request)?;
             let target = node.target(rank).ok();
             if let Some(target) = target {
                 match window.epochs.may_request(|| window.access_of(target)) {

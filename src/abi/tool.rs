@@ -85,5 +85,5 @@ fn of_tool(name: &CStr) -> usize {
     }
     let profiled = [b"P", name.to_bytes()].concat();
     let Ok(profiled) = CString::new(profiled) else { return 0 };
-    if dl::has_beside(address, &profiled) { 0 } else { address }
+    if dl::object_defines(address, &profiled) { 0 } else { address }
 }

@@ -1,6 +1,6 @@
 //! Creation and end of windows (MPI-4.1 §12.2).
 
-use super::answer::{on_any_window, on_window, place_for, raise_alone, raise_on_comm};
+use super::answer::{check_output, on_any_window, on_window, raise_alone, raise_on_comm};
 use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
@@ -25,8 +25,8 @@ unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -
     };
     let allocates = matches!(request.flavor, Flavor::Allocate | Flavor::Shared);
     let place = match allocates && request.size > 0 {
-        true => place_for(win).and(place_for(memory)),
-        false => place_for(win),
+        true => check_output(win).and(check_output(memory)),
+        false => check_output(win),
     };
     let (handle, base) = match create::make(host, request, place) {
         Ok(Made::Window(window)) => (window.handle.to_usize(), window.facts.base),
@@ -61,7 +61,7 @@ unsafe fn query(
     baseptr: *mut c_void,
     store: impl FnOnce(isize, isize),
 ) -> Result<()> {
-    place_for(baseptr)?;
+    check_output(baseptr)?;
     let rank = match rank == host.constants.proc_null {
         true => node.first_with_memory()?,
         false => Some(node.target(rank)?),
@@ -193,8 +193,8 @@ entry! {
     ) {
         let host = Host::get();
         on_window("MPI_Win_shared_query", host, win, |_, node| {
-            place_for(size)?;
-            place_for(disp_unit)?;
+            check_output(size)?;
+            check_output(disp_unit)?;
             let store = |bytes: isize, unit: isize| {
                 // SAFETY: the caller's pointers.
                 unsafe { size.write(bytes) };
@@ -217,8 +217,8 @@ entry! {
     ) {
         let host = Host::get();
         on_window("MPI_Win_shared_query_c", host, win, |_, node| {
-            place_for(size)?;
-            place_for(disp_unit)?;
+            check_output(size)?;
+            check_output(disp_unit)?;
             let store = |bytes: isize, unit: isize| {
                 // SAFETY: the caller's pointers.
                 unsafe { size.write(bytes) };
@@ -250,7 +250,7 @@ entry! {
     /// fails, in which case the window stays.
     MPI_Win_free PMPI_Win_free (win: *mut MPI_Win) {
         let host = Host::get();
-        if let Err(error) = place_for(win) {
+        if let Err(error) = check_output(win) {
             return raise_alone("MPI_Win_free", host, error);
         }
         // SAFETY: the caller's pointer to a handle.

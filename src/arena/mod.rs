@@ -268,15 +268,15 @@ impl Arena {
     }
 
     /// Counts this rank in a counter.
-    pub fn report(&self, Counter(index): Counter) {
+    pub fn raise(&self, Counter(index): Counter) {
         // Relaxed: the barrier that follows orders it.
         records::failures(&self.first).counters[index].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns whether any rank was counted in a counter. All ranks call this once, after the
-    /// barrier that follows the reports, or none does.
-    pub fn is_reported(&self, Counter(index): Counter) -> bool {
-        // Relaxed: as in `report`; `seen` is this rank's own.
+    /// barrier that follows `raise`, or none does.
+    pub fn is_raised(&self, Counter(index): Counter) -> bool {
+        // Relaxed: as in `raise`; `seen` is this rank's own.
         let now = records::failures(&self.first).counters[index].load(Ordering::Relaxed);
         self.seen[index].swap(now, Ordering::Relaxed) != now
     }

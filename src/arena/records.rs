@@ -37,12 +37,12 @@ impl Counter {
         Counter(2 * (turn % 2).to_usize() + step)
     }
 
-    /// The ranks that request the quiet part of call number `round` (`create::quiet`).
+    /// The ranks that ask for the quiet part of call number `round` (`create::quiet`).
     pub fn asks(round: u64) -> Counter {
         Counter(4 + 2 * (round % 2).to_usize())
     }
 
-    /// The ranks that are not quiet in that call.
+    /// The ranks that refuse it, because they are not quiet.
     pub fn refuses(round: u64) -> Counter {
         Counter(5 + 2 * (round % 2).to_usize())
     }

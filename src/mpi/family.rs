@@ -31,7 +31,8 @@ impl Named {
         let line = text.lines().next().unwrap_or_default().trim().to_owned();
         // The object of Open MPI that is the handle MPI_COMM_WORLD. All MPIs of its family have it,
         // whatever their name; a layer over one of them does not have it itself.
-        let of_open_mpi = dl::has_beside(library.symbol(c"PMPI_Comm_size"), c"ompi_mpi_comm_world");
+        let of_open_mpi =
+            dl::object_defines(library.symbol(c"PMPI_Comm_size"), c"ompi_mpi_comm_world");
         let abi = abi(file, &line, of_open_mpi);
         Named { line, abi }
     }

@@ -222,7 +222,10 @@ fn text(call: &str, rank: Rank, size: u32, others: &[Other]) -> Option<String> {
         (Some(without), Some(with)) => {
             format!(" for {with}, and libfompi is not loaded in {without}; {REMEDY}")
         }
-        (None, Some(with)) => format!(" for {with}, where libfompi is loaded"),
+        (None, Some(with)) => format!(
+            " for {with}: libfompi is loaded there, but {call} was not called yet on this \
+             communicator"
+        ),
         (None, None) if others.len() + 1 < size.to_usize() => {
             let here = others.len() + 1;
             let here = match here {
@@ -280,7 +283,9 @@ mod tests {
     #[test]
     fn a_rank_that_is_late_is_named() {
         let text = report(&[other(Rank(0), true, false), other(Rank(2), true, true)]);
-        assert!(text.ends_with("for rank 0 (process 100), where libfompi is loaded"), "{text}");
+        let end = "for rank 0 (process 100): libfompi is loaded there, but MPI_Win_create was not \
+                   called yet on this communicator";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use super::{Buffer, OpenTarget, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_portion, each_run};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::location::{Location, Unmapped};
@@ -331,18 +331,21 @@ pub(super) fn all_in_regions(
 
 /// Bytes of data in `count` items.
 pub(super) fn total(shape: &Shape, count: u64) -> Result<u64> {
-    let too_much =
-        Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count.cast_signed());
-    shape.size().checked_mul(count).filter(|bytes| *bytes < 1 << 63).ok_or(too_much)
+    let bytes = shape.size().checked_mul(count).filter(|bytes| *bytes < 1 << 63);
+    bytes.ok_or_else(|| too_large(shape, count))
+}
+
+#[cold]
+fn too_large(shape: &Shape, count: u64) -> Error {
+    Error::DataTooLarge { count, item_bytes: shape.size() }
 }
 
 /// Returns the bytes that `count` items touch, and their begin relative to the address of the
 /// items.
 pub(super) fn reach(shape: &Shape, count: u64) -> Result<(Reach, i64)> {
     let (first, end) = shape.reach(count);
-    let too_far =
-        |_| Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count.cast_signed());
-    let bytes = u64::try_from(end - first).map_err(too_far)?;
-    let first = i64::try_from(first).map_err(too_far)?;
+    let too_large = |_| Error::SpanTooLarge { count };
+    let bytes = u64::try_from(end - first).map_err(too_large)?;
+    let first = i64::try_from(first).map_err(too_large)?;
     Ok((Reach { first, bytes }, first))
 }

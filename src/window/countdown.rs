@@ -59,7 +59,7 @@ impl Countdown {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::sync::{count_at, count_with_fence};
+    use crate::sync::{subtract_at, subtract_with_fence};
 
     /// A call that counts. Returns whether the end is reached.
     type Call<'a> = &'a dyn Fn(&i32) -> bool;
@@ -68,11 +68,11 @@ mod tests {
     fn calls_of_each_kind_reach_the_end_and_stay_there() {
         let countdown = Countdown::new();
         // SAFETY: the number is at the beginning of the countdown.
-        let quick = |_: &i32| unsafe { count_at::<_, 0, 1>(&countdown) };
+        let quick = |_: &i32| unsafe { subtract_at::<_, 0, 1>(&countdown) };
         // SAFETY: the number is at the beginning of the countdown.
-        let fenced = |_: &i32| unsafe { count_with_fence::<_, 0>(&countdown) };
+        let fenced = |_: &i32| unsafe { subtract_with_fence::<_, 0>(&countdown) };
         // SAFETY: the number is at the beginning of the countdown.
-        let full = |_: &i32| unsafe { count_at::<_, 0, QUICK_PER_FULL>(&countdown) };
+        let full = |_: &i32| unsafe { subtract_at::<_, 0, QUICK_PER_FULL>(&countdown) };
         assert!(quick(&0) && fenced(&0) && full(&0), "a new window");
         let calls: [(Call<'_>, i32); 3] =
             [(&quick, QUICK_CALLS), (&fenced, QUICK_CALLS), (&full, QUICK_CALLS / QUICK_PER_FULL)];

@@ -3,7 +3,7 @@
 
 use super::quick_window::QuickWindow;
 use super::{LocalWindow, Window};
-use crate::epoch::lock::{self, Intent, Released, Spare, Tried};
+use crate::epoch::lock::{self, Intent, Released, SpareIntent, Tried};
 use crate::epoch::state::Hold;
 use crate::error::Result;
 use crate::rank_numbers::Rank;
@@ -25,7 +25,7 @@ pub fn lock_quick(window: QuickWindow, rank: Rank, is: impl Fn(Hold) -> bool) ->
     let words = &window.node().words;
     if is(Hold::Shared) {
         let taken = || lock::try_lock_shared(words, rank) == Ok(true);
-        let take = || taken().then_some((Hold::Shared, Intent::Other));
+        let take = || taken().then_some((Hold::Shared, Intent::Earlier));
         return if locks(window, rank, take) { QuickLock::Nothing } else { QuickLock::All };
     }
     if !is(Hold::Exclusive) {
@@ -79,7 +79,7 @@ pub enum QuickUnlock {
     /// [`Released::finish`]
     Rest(Released),
     /// [`release_both`]: the state of the epochs has changed already
-    Both(Spare),
+    Both(SpareIntent),
 }
 
 /// Unlocks a target, in a process with one thread.
@@ -91,10 +91,10 @@ pub fn unlock_quick(window: QuickWindow, rank: Rank) -> QuickUnlock {
 
 /// Releases a lock whose epoch has ended.
 #[inline(always)]
-fn released(node: &LocalWindow, target: Rank, ended: Option<(Hold, Spare)>) -> QuickUnlock {
+fn released(node: &LocalWindow, target: Rank, ended: Option<(Hold, SpareIntent)>) -> QuickUnlock {
     match ended {
-        Some((Hold::Shared, _)) => rest(lock::let_shared_go(&node.words, target)),
-        Some((_, Spare::Nothing)) => rest(lock::let_alone_go(&node.words, target)),
+        Some((Hold::Shared, _)) => rest(lock::begin_release_shared(&node.words, target)),
+        Some((_, SpareIntent::None)) => rest(lock::begin_release_target_only(&node.words, target)),
         Some((_, spare)) => QuickUnlock::Both(spare),
         None => QuickUnlock::All,
     }
@@ -108,7 +108,7 @@ fn rest(released: Result<Released>) -> QuickUnlock {
 
 /// Releases the exclusive lock of `target`, which has an intent to spare.
 #[inline(never)]
-pub fn release_both(node: &LocalWindow, target: Rank, spare: Spare) -> Result<()> {
+pub fn release_both(node: &LocalWindow, target: Rank, spare: SpareIntent) -> Result<()> {
     lock::unlock_exclusive(&node.words, target, spare)
 }
 
@@ -116,15 +116,15 @@ pub fn release_both(node: &LocalWindow, target: Rank, spare: Spare) -> Result<()
 /// Returns false, and has done nothing, in any other case.
 #[inline(always)]
 pub fn lock_all_quick(window: &Window, node: &LocalWindow) -> bool {
-    window.epochs.lock_all_first(|| lock::try_lock_all(&node.words) == Ok(true))
+    window.epochs.lock_all_quick(|| lock::try_lock_all(&node.words) == Ok(true))
 }
 
 /// Unlocks all targets in a process with one thread, if lock_all has taken a lock. Loads and stores
 /// are done before the release, as in an unlock of one target.
 #[inline(always)]
 pub fn unlock_all_quick(window: &Window, node: &LocalWindow) -> QuickUnlock {
-    match window.epochs.unlock_all_alone() {
-        true => rest(lock::let_all_go(&node.words)),
+    match window.epochs.unlock_all_quick() {
+        true => rest(lock::begin_release_all(&node.words)),
         false => QuickUnlock::All,
     }
 }

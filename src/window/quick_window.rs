@@ -10,7 +10,7 @@ use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicPtr, Ordering, computed, count_at, count_with_fence};
+use crate::sync::{AtomicPtr, Ordering, computed, subtract_at, subtract_with_fence};
 use core::ffi::c_int;
 use core::mem::offset_of;
 use core::ops::Deref;
@@ -129,14 +129,14 @@ impl QuickWindow {
     #[inline(always)]
     pub fn is_due(self) -> bool {
         // SAFETY: the number is at the beginning of the countdown.
-        unsafe { count_at::<_, { offset_of!(Window, countdown) }, 1>(self.window) }
+        unsafe { subtract_at::<_, { offset_of!(Window, countdown) }, 1>(self.window) }
     }
 
     /// Like [`QuickWindow::is_due`], with a full barrier before.
     #[inline(always)]
     pub fn is_due_behind_fence(self) -> bool {
         // SAFETY: as in `is_due`.
-        unsafe { count_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
+        unsafe { subtract_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
     }
 
     /// Returns the record of a target, for any number as a rank; `None` if the window has no such

@@ -9,7 +9,7 @@ use super::{LocalWindow, Window, waits};
 use crate::arena::barrier::collective_words;
 use crate::arena::wait_progress::CollectiveWait;
 use crate::epoch::lock::used_nodes::Wanted;
-use crate::epoch::lock::{self, Spare};
+use crate::epoch::lock::{self, SpareIntent};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
@@ -18,7 +18,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{Ordering, count_at, full_fence};
+use crate::sync::{Ordering, full_fence, subtract_at};
 use core::mem::offset_of;
 
 /// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
@@ -37,7 +37,7 @@ pub struct Asserts {
 #[inline(always)]
 pub fn count(window: &Window) {
     // SAFETY: the number is at the begin of the countdown.
-    if unsafe { count_at::<_, { offset_of!(Window, countdown) }, QUICK_PER_FULL>(window) } {
+    if unsafe { subtract_at::<_, { offset_of!(Window, countdown) }, QUICK_PER_FULL>(window) } {
         window.countdown_ended();
     }
 }
@@ -180,7 +180,7 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
     let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
         Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes)
-            .map(|intent| window.epochs.locked(intent)),
+            .map(|intent| window.epochs.locked_exclusive(intent)),
         Hold::Shared => lock::lock_shared(words, rank, held, nodes),
         Hold::Unchecked | Hold::Started => Ok(()),
     });
@@ -205,7 +205,7 @@ pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
 
 /// Releases a lock after the operations on the target are done there.
 #[inline(always)]
-fn give_back(words: &impl Words, target: Rank, hold: Hold, spare: Spare) -> Result<()> {
+fn give_back(words: &impl Words, target: Rank, hold: Hold, spare: SpareIntent) -> Result<()> {
     match hold {
         Hold::Exclusive => lock::unlock_exclusive(words, target, spare),
         Hold::Shared => lock::unlock_shared(words, target),

@@ -3,9 +3,7 @@
 //! the cause makes the `Error`, its callers pass it on by `?`, and only `abi` turns it into an
 //! error code (MPI-4.1 §12.6.1, §9.4).
 
-use crate::number::Number;
 use crate::rank_numbers::Rank;
-use core::fmt;
 
 /// Keeps a text until the process ends, for an error that is made once per process or connection.
 /// An `Error` owns nothing, so that the path without an error has nothing to drop.
@@ -143,6 +141,23 @@ pub enum Error {
     /// means nothing to people, such as a handle; and for a resource that a process of the window
     /// has run out of.
     Wrong(Class, &'static str),
+    /// More data than 64 bits count.
+    DataTooLarge {
+        /// number of items
+        count: u64,
+        /// bytes of data of each item
+        item_bytes: u64,
+    },
+    /// Items that lie further apart than 64 bits count.
+    SpanTooLarge {
+        /// number of items
+        count: u64,
+    },
+    /// An address inside an allocation, where its beginning is needed.
+    InsideAllocation {
+        /// the address that the user gave
+        address: u64,
+    },
     /// Data that do not fit into the buffer that receives them.
     Truncated {
         /// bytes that are sent
@@ -206,6 +221,8 @@ pub enum Error {
     },
     /// A process whose memory the system does not allow us to copy.
     Forbidden {
+        /// the system call that was refused
+        call: &'static str,
         /// its rank in the window
         rank: Rank,
         /// its process id
@@ -287,6 +304,8 @@ impl Error {
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
             Error::Wrong(class, _) => *class,
+            Error::DataTooLarge { .. } | Error::SpanTooLarge { .. } => Class::Count,
+            Error::InsideAllocation { .. } => Class::Base,
             Error::Truncated { .. } => Class::Truncate,
             Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
@@ -311,180 +330,5 @@ impl Error {
     pub fn is_short_of_descriptors(&self) -> bool {
         matches!(self, Error::System { errno: libc::EMFILE | libc::ENFILE, .. })
             || *self == NO_DESCRIPTOR
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::TargetRank { rank, size } => {
-                write!(f, "target rank {rank} is invalid: the window has {size} ranks")
-            }
-            Error::OutsideWindow { rank, first, end, bytes } => {
-                write!(f, "bytes {first} to {end} are outside of the window: ")?;
-                write!(f, "rank {rank} exposes {bytes} bytes")
-            }
-            Error::Overlap { base, bytes, attached_base, attached_bytes } => {
-                write!(f, "{bytes} bytes at {base:#x} overlap the region of ")?;
-                write!(f, "{attached_bytes} bytes at {attached_base:#x}, which is attached")
-            }
-            Error::NotAttached { base } => write!(f, "no region at {base:#x} is attached"),
-            Error::NotInRegion { rank, first, bytes, address } => {
-                write!(f, "address {address:#x} of rank {rank} is not attached: ")?;
-                write!(f, "the access has {bytes} bytes at {first:#x}")
-            }
-            Error::Argument(_, what, value) => write!(f, "{what} {value}"),
-            Error::Truncated { bytes, room } => {
-                write!(f, "data of {bytes} bytes do not fit into a buffer of {room} bytes")
-            }
-            Error::Unsupported(what) => write!(f, "not supported: {what}"),
-            Error::NotDelegated(why) => {
-                write!(f, "the window is refused because FOMPI_FALLBACK=error is set: {why}")
-            }
-            Error::Epoch(what) | Error::Wrong(_, what) => write!(f, "{what}"),
-            Error::System { call, errno } => system(f, call, *errno),
-            Error::Runtime { call, code } => write!(f, "{call} failed with error {code}"),
-            Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
-            Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),
-            Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
-            Error::Fault { rank, address } => {
-                write!(f, "address {address:#x} of rank {rank} cannot be read or written")
-            }
-            Error::OriginFault { address } => {
-                write!(f, "address {address:#x} of the origin cannot be read or written")
-            }
-            Error::Forbidden { rank, pid } => {
-                write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
-            }
-            Error::Refused { rank, class } => write!(f, "{} on rank {rank}", class.name()),
-            Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
-            Error::NoListener(what) => write!(f, "cannot listen for other processes: {what}"),
-            Error::NoVerbs(what) => write!(f, "no usable RDMA device: {what}"),
-            Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
-            Error::Lost { rank, node, pid, cause } => {
-                process_of(f, *rank, node, *pid, format_args!("cannot be reached: {cause}"))
-            }
-            Error::NoAccess { rank, node, pid } => {
-                let what = format_args!("has an inaccessible page in the accessed range");
-                process_of(f, *rank, node, *pid, what)
-            }
-            Error::Unanswered { rank, node, pid, cause } => {
-                let what = "did not respond (the next operation retries)";
-                process_of(f, *rank, node, *pid, format_args!("{what}: {cause}"))
-            }
-            Error::Host(code) => write!(f, "error code {code} of the host MPI"),
-        }
-    }
-}
-
-/// Writes the amount of memory that was requested, and the limit.
-fn too_much(
-    f: &mut fmt::Formatter<'_>,
-    own: u64,
-    all: u64,
-    limit: u64,
-    of: &'static str,
-) -> fmt::Result {
-    write!(f, "{} requested on this rank, ", Amount(own))?;
-    if all != own {
-        write!(f, "{} by the ranks of this node together, ", Amount(all))?;
-    }
-    write!(f, "and {of} has {}", Amount(limit))
-}
-
-/// Bytes as people write them: rounded, in the largest unit that is not larger than the number.
-struct Amount(u64);
-
-/// Writes which system call failed, and the reason.
-fn system(f: &mut fmt::Formatter<'_>, call: &str, errno: i32) -> fmt::Result {
-    match errno {
-        libc::EMFILE => write!(f, "{call}: this process has no file descriptor left (ulimit -n)"),
-        libc::ENFILE => write!(f, "{call}: this node has no file descriptor left (fs.file-max)"),
-        _ => write!(f, "{call} failed: {}", std::io::Error::from_raw_os_error(errno)),
-    }
-}
-
-impl fmt::Display for Amount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        let step = self.0.max(1).ilog2() / 10;
-        let whole = self.0 >> (10 * step);
-        let tenths = ((u128::from(self.0) * 10) >> (10 * step)) % 10;
-        let unit = UNITS[step.to_usize()];
-        if tenths == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{tenths} {unit}") }
-    }
-}
-
-/// Writes in which property ranks differ, and the remedy.
-fn differs(
-    f: &mut fmt::Formatter<'_>,
-    fact: Fact,
-    rank: Rank,
-    there: u32,
-    here: u32,
-) -> fmt::Result {
-    let value = |number: u32| match number {
-        0 => String::from("not set"),
-        number => number.to_string(),
-    };
-    match fact {
-        Fact::Library => {
-            write!(
-                f,
-                "some ranks are without this libfompi.so: start all ranks with it, as fompirun does"
-            )
-        }
-        Fact::Build => {
-            write!(f, "libfompi.so is build {there:08x} on rank {rank}, {here:08x} here: ")?;
-            write!(f, "start all ranks with the same file")
-        }
-        Fact::Setting(name) => {
-            write!(f, "{name} is {} on rank {rank}, {} here: ", value(there), value(here))?;
-            write!(f, "start all ranks with the same value")
-        }
-    }
-}
-
-/// Writes a process of another node, by its rank if that is known.
-fn process_of(
-    f: &mut fmt::Formatter<'_>,
-    rank: Option<Rank>,
-    node: &str,
-    pid: i32,
-    what: fmt::Arguments<'_>,
-) -> fmt::Result {
-    match rank {
-        Some(rank) => write!(f, "rank {rank} (process {pid} on node {node}) {what}"),
-        None => write!(f, "process {pid} on node {node} {what}"),
-    }
-}
-
-/// Writes why memory cannot be kept in place, with the limit and the remedy.
-fn registration(f: &mut fmt::Formatter<'_>, bytes: u64, errno: i32, limit: u64) -> fmt::Result {
-    write!(
-        f,
-        "the RDMA device may not use {bytes} bytes of memory (errno {errno}): locked memory "
-    )?;
-    match limit {
-        u64::MAX => write!(f, "is not limited, so the device or the node has run out of memory"),
-        limit => write!(f, "is limited to {limit} bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn too_much_memory_says_what_was_asked_and_what_there_is() {
-        let error =
-            |all| Error::TooMuch { own: 1 << 40, all, limit: 25_000_000_000, of: "the node" };
-        let text = "1 TiB requested on this rank, 4 TiB by the ranks of this node together, \
-                    and the node has 23.2 GiB";
-        assert_eq!(error(4 << 40).to_string(), text);
-        let text = "1 TiB requested on this rank, and the node has 23.2 GiB";
-        assert_eq!(error(1 << 40).to_string(), text);
-        assert_eq!(Amount(u64::MAX).to_string(), "15.9 EiB");
-        assert_eq!([0, 1023].map(|bytes| Amount(bytes).to_string()), ["0 bytes", "1023 bytes"]);
     }
 }

@@ -9,6 +9,7 @@ mod adopt_setting;
 #[cfg(not(loom))]
 pub mod config;
 pub mod error;
+mod error_texts;
 #[cfg(not(loom))]
 mod net_settings;
 pub mod number;

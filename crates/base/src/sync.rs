@@ -15,19 +15,20 @@ pub use loom::sync::atomic::{
     Ordering, fence,
 };
 
-/// Stores `new` if the two words there are `old`, and returns what they were. Others may change
-/// each word by the atomics above at the same time. Acquire and Release.
+/// Stores `new` at `at` if the two words there are `old`; returns the words before. Others may
+/// change each word by the atomics above at the same time. Acquire and Release.
 ///
 /// # Safety
-/// `at` is a multiple of sixteen, and its bytes may be read and written. The processor has the
-/// instruction.
+/// `at` is a multiple of sixteen, and its bytes may be read and written. The processor has
+/// cmpxchg16b.
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 #[inline(always)]
 pub unsafe fn compare_exchange_pair(at: *mut u64, old: [u64; 2], new: [u64; 2]) -> [u64; 2] {
     let [mut low, mut high] = old;
+    // Not the intrinsic: if the compiler inlines it into a function without the feature cmpxchg16b,
+    // it emits a call of a library function that is not linked.
     // SAFETY: reads and writes the caller's two words. The compiler keeps rbx for itself, so it is
-    // as before at the end. In place of an intrinsic, since the compiler may put that into a
-    // function without the feature, and then calls a function that does not exist.
+    // as before at the end.
     unsafe {
         core::arch::asm!(
             "xchg {low}, rbx",
@@ -71,7 +72,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Where a thread waits with a [`Mutex`] for another one.
+/// A condition variable for a [`Mutex`].
 pub struct Condvar {
     #[cfg(not(loom))]
     condvar: parking_lot::Condvar,
@@ -97,36 +98,36 @@ impl Condvar {
         self.condvar.notify_one();
     }
 
-    /// Waits until another thread wakes this one, for at most this time. Returns whether it has
-    /// passed.
+    /// Waits until another thread wakes this one, for at most `timeout`. The flag is true if the
+    /// time is over.
     #[cfg(not(loom))]
     pub fn wait_for<'a, T>(
         &self,
         mut guard: MutexGuard<'a, T>,
-        most: Duration,
+        timeout: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
-        let late = self.condvar.wait_for(&mut guard, most).timed_out();
+        let late = self.condvar.wait_for(&mut guard, timeout).timed_out();
         (guard, late)
     }
 
-    /// Waits until another thread wakes this one. No time passes in a model: none at all has passed
-    /// at once, and any other never does.
+    /// Waits until another thread wakes this one. A model has no clock: a timeout of zero expires
+    /// immediately, any other never expires.
     #[cfg(loom)]
     pub fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
-        most: Duration,
+        timeout: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
-        if most.is_zero() {
+        if timeout.is_zero() {
             return (guard, true);
         }
         (self.condvar.wait(guard).expect("a panic ends the model"), false)
     }
 }
 
-/// Whether this time has passed since then. In a model as for [`Condvar::wait_for`].
-pub fn has_passed(most: Duration, since: Instant) -> bool {
-    if cfg!(loom) { most.is_zero() } else { since.elapsed() >= most }
+/// Whether `timeout` has elapsed since `since`. In a model as for [`Condvar::wait_for`].
+pub fn has_passed(timeout: Duration, since: Instant) -> bool {
+    if cfg!(loom) { timeout.is_zero() } else { since.elapsed() >= timeout }
 }
 
 /// Tells the processor (or the model checker) that this thread only waits for another one.
@@ -138,10 +139,10 @@ pub fn spin_hint() {
     loom::thread::yield_now();
 }
 
-/// A full barrier: no access after it is done before an access before it, not even a load before a
-/// store. A locked instruction on the own stack is cheaper than `mfence`, and orders as much here.
-/// It is on a word below the stack pointer, as in Linux: a return that follows would have to wait
-/// for a locked instruction on the word at the stack pointer, where its address is.
+/// A full barrier: all earlier accesses come before all later ones, also an earlier store before a
+/// later load. A locked instruction on this thread's stack is cheaper than `mfence`. It uses
+/// `[rsp - 8]`, below the stack pointer as in Linux: at `[rsp]` may be the return address, and a
+/// following `ret` would wait for the locked instruction.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline]
 pub fn full_fence() {
@@ -152,30 +153,30 @@ pub fn full_fence() {
     unsafe { core::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack)) }
 }
 
-/// A full barrier: no access after it is done before an access before it, not even a load before a
-/// store.
+/// A full barrier: all earlier accesses come before all later ones, also an earlier store before a
+/// later load.
 #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
 #[inline]
 pub fn full_fence() {
-    // SeqCst: store, then load something else (Dekker) is ordered by nothing weaker.
+    // SeqCst: nothing weaker orders a store before a load of another word.
     fence(Ordering::SeqCst);
 }
 
-/// Counts a number of 32 bits down by `STEP`, at `OFFSET` after the begin of `of`. Returns whether
-/// it is negative now. Threads that count at once may lose each other's steps. Two instructions,
-/// where an atomic load and store take four.
+/// Subtracts `STEP` from the `AtomicI32` that is `OFFSET` bytes into `object`, and returns whether
+/// it is negative now. Concurrent subtractions may be lost. Two instructions, where an atomic load
+/// and store take four.
 ///
 /// # Safety
-/// There is an `AtomicI32` in `of`.
+/// An `AtomicI32` is at byte `OFFSET` of `object`.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline(always)]
-pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool {
+pub unsafe fn subtract_at<T, const OFFSET: usize, const STEP: i32>(object: &T) -> bool {
     // SAFETY: guaranteed by the caller.
     unsafe {
         core::arch::asm!(
-            "sub dword ptr [{of} + {offset}], {step}",
+            "sub dword ptr [{object} + {offset}], {step}",
             "js {ended}",
-            of = in(reg) of,
+            object = in(reg) object,
             offset = const OFFSET,
             step = const STEP,
             ended = label { return true },
@@ -185,20 +186,20 @@ pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool 
     false
 }
 
-/// Counts by one like [`count_at`], after a [`full_fence`]: the locked instruction of the barrier
-/// is the one that counts.
+/// Subtracts one like [`subtract_at`], and is a full barrier before that: one locked instruction
+/// does both.
 ///
 /// # Safety
-/// There is an `AtomicI32` in `of`.
+/// An `AtomicI32` is at byte `OFFSET` of `object`.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline(always)]
-pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
+pub unsafe fn subtract_with_fence<T, const OFFSET: usize>(object: &T) -> bool {
     // SAFETY: guaranteed by the caller.
     unsafe {
         core::arch::asm!(
-            "lock sub dword ptr [{of} + {offset}], 1",
+            "lock sub dword ptr [{object} + {offset}], 1",
             "js {ended}",
-            of = in(reg) of,
+            object = in(reg) object,
             offset = const OFFSET,
             ended = label { return true },
             options(nostack),
@@ -207,36 +208,36 @@ pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
     false
 }
 
-/// Counts a number of 32 bits down by `STEP`, at `OFFSET` after the begin of `of`. Returns whether
-/// it is negative now. Threads that count at once may lose each other's steps.
+/// Subtracts `STEP` from the `AtomicI32` that is `OFFSET` bytes into `object`, and returns whether
+/// it is negative now. Concurrent subtractions may be lost.
 ///
 /// # Safety
-/// There is an `AtomicI32` in `of`.
+/// An `AtomicI32` is at byte `OFFSET` of `object`.
 #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
 #[inline(always)]
-pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool {
+pub unsafe fn subtract_at<T, const OFFSET: usize, const STEP: i32>(object: &T) -> bool {
     // SAFETY: guaranteed by the caller.
-    let count = unsafe { &*core::ptr::from_ref(of).byte_add(OFFSET).cast::<AtomicI32>() };
+    let count = unsafe { &*core::ptr::from_ref(object).byte_add(OFFSET).cast::<AtomicI32>() };
     // Relaxed: it orders nothing.
     let left = count.load(Ordering::Relaxed) - STEP;
     count.store(left, Ordering::Relaxed);
     left < 0
 }
 
-/// Counts by one like [`count_at`], after a [`full_fence`].
+/// Subtracts one like [`subtract_at`], and is a full barrier before that.
 ///
 /// # Safety
-/// There is an `AtomicI32` in `of`.
+/// An `AtomicI32` is at byte `OFFSET` of `object`.
 #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
 #[inline(always)]
-pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
+pub unsafe fn subtract_with_fence<T, const OFFSET: usize>(object: &T) -> bool {
     full_fence();
     // SAFETY: guaranteed by the caller.
-    unsafe { count_at::<T, OFFSET, 1>(of) }
+    unsafe { subtract_at::<T, OFFSET, 1>(object) }
 }
 
-/// A full barrier right after an atomic read-modify-write of this thread. On x86 that
-/// read-modify-write is one itself, so that only the compiler has to keep the order.
+/// A full barrier right after an atomic read-modify-write of this thread. On x86 the
+/// read-modify-write is itself a full barrier, so only the compiler must keep the order.
 #[inline]
 pub fn fence_after_rmw() {
     // SeqCst: as in `full_fence`.
@@ -246,10 +247,10 @@ pub fn fence_after_rmw() {
     fence(Ordering::SeqCst);
 }
 
-/// The value, computed here, as an integer or a pointer that the compiler knows nothing about.
-/// Otherwise the compiler moves the computation after later branches and keeps all its operands in
-/// registers until there; the fast path would have to save registers for that. Costs no
-/// instruction.
+/// Makes the compiler compute the value at this point, and hides from it where the value comes from
+/// (an empty asm block). Otherwise the compiler moves the computation after later branches and
+/// keeps all its operands in registers until there; the fast path would have to save registers for
+/// that. Costs no instruction.
 #[cfg(not(loom))]
 #[macro_export]
 macro_rules! computed {

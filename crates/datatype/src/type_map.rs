@@ -330,5 +330,7 @@ fn narrow(wide: i128) -> Result<i64> {
 }
 
 fn too_large() -> Error {
-    Error::Argument(Class::Type, "datatype with offsets of more bits than", 63)
+    let text =
+        "the datatype is too large: an offset, its extent or its size exceeds 2^63 - 1 bytes";
+    Error::Wrong(Class::Type, text)
 }

@@ -1,6 +1,6 @@
 //! What a process may access in a window now: one word in the record of each target, and one of the
-//! window. Calls read them without the book of `state`, which alone changes them. They are for this
-//! process only, so their accesses are Relaxed.
+//! window. Calls read them without the bookkeeping of `state`, which alone changes them. They are
+//! for this process only, so their accesses are Relaxed.
 //!
 //! | word of a target | state                                                      |
 //! |------------------|------------------------------------------------------------|

@@ -96,9 +96,9 @@ use crate::fabric::{Fetch, WordAt, Words};
 use crate::rank_numbers::Rank;
 pub use queue_nodes::Nodes;
 pub use two_levels::{
-    Intent, Spare, Tried, give_back_late, let_all_go, let_alone_go, let_shared_go, lock_all,
-    lock_exclusive, lock_shared, try_lock_all, try_lock_alone, try_lock_exclusive, try_lock_shared,
-    unlock_all, unlock_exclusive, unlock_shared,
+    Intent, SpareIntent, Tried, begin_release_all, begin_release_shared, begin_release_target_only,
+    give_back_late, lock_all, lock_exclusive, lock_shared, try_lock_all, try_lock_alone,
+    try_lock_exclusive, try_lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};
@@ -329,7 +329,7 @@ impl Released {
     /// Whether no thread waits for the lock, so that nothing is left to do.
     #[inline(always)]
     pub fn is_done(self) -> bool {
-        self.0.nobody_waits()
+        !self.0.has_waiter()
     }
 
     /// Does what is left to do.
@@ -344,12 +344,12 @@ impl Released {
 /// other ranks before, if it sent operations to them under this lock.
 #[inline(always)]
 pub fn release(words: &impl Words, at: WordAt, mode: Mode) -> Result<()> {
-    let_go(words, at, mode)?.finish(words)
+    begin_release(words, at, mode)?.finish(words)
 }
 
 /// The first part of [`release`], which is all of it if no thread waits.
 #[inline(always)]
-pub fn let_go(words: &impl Words, at: WordAt, mode: Mode) -> Result<Released> {
+pub fn begin_release(words: &impl Words, at: WordAt, mode: Mode) -> Result<Released> {
     words.order(at.rank)?;
     let before = LockWord(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
     debug_assert!(

@@ -14,7 +14,7 @@
 //! Exposure (post to wait) is independent of it.
 
 use super::access::{Access, TargetAccess, WindowAccess};
-use super::lock::{Held, Intent, Spare};
+use super::lock::{Held, Intent, SpareIntent};
 use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
 use core::mem::take;
@@ -27,11 +27,11 @@ mod tests;
 pub use super::access::Hold;
 use intents::Intents;
 
-/// The state that calls which open and close epochs change.
-struct Book {
+/// State that only calls which open or close an epoch use.
+struct Bookkeeping {
     /// number of targets that are locked
     locked: u32,
-    /// the targets of the epoch of MPI_Win_start; the next one uses its memory again
+    /// the group of MPI_Win_start; the next start reuses the allocation
     started: Vec<Rank>,
     /// number of origins of the exposure epoch, if there is one
     exposure: Option<u32>,
@@ -43,9 +43,9 @@ struct Book {
 /// The epochs of one process on one window.
 #[repr(C)]
 pub struct Epochs {
-    /// the access epoch, which calls read without the book
+    /// the access epoch; the data path reads it without entering `bookkeeping`
     pub access: WindowAccess,
-    book: Serial<Book>,
+    bookkeeping: Serial<Bookkeeping>,
 }
 
 /// A request in an epoch of a fence or a start.
@@ -57,44 +57,46 @@ const OTHER_EPOCH: &str = "another access epoch is open";
 impl Epochs {
     /// Starts without an epoch. `threads`: whether several threads may call.
     pub fn new(threads: bool) -> Epochs {
-        let book = Book {
+        let bookkeeping = Bookkeeping {
             locked: 0,
             started: Vec::new(),
             exposure: None,
             unchecked: false,
             intents: Intents::NONE,
         };
-        Epochs { access: WindowAccess::none(), book: Serial::new(threads, book) }
+        Epochs { access: WindowAccess::none(), bookkeeping: Serial::new(threads, bookkeeping) }
     }
 
-    /// Offers the intent of every `locks`-th exclusive lock with one of its own to stand.
+    /// Every `locks`-th intent that is to spare is left on the global word as the standing intent
+    /// ([`SpareIntent::Offer`]) instead of released.
     pub fn offering_after(self, locks: u32) -> Epochs {
-        self.book.with(|book| book.intents.offer_after(locks));
+        self.bookkeeping.with(|bookkeeping| bookkeeping.intents.offer_after(locks));
         self
     }
 
     /// Records that several threads may call from now on.
     pub fn several_threads(&self) {
-        self.book.several_threads();
+        self.bookkeeping.several_threads();
     }
 
     /// Records that one thread at a time calls again.
     pub fn one_thread(&self) {
-        self.book.one_thread();
+        self.bookkeeping.one_thread();
     }
 
     /// Whether an operation on a target is legal now. As in all calls of this kind, the word of the
     /// target is asked for only if the epoch depends on it.
     #[inline]
     pub fn may_access<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> Result<()> {
-        if self.access.opens(target) { Ok(()) } else { self.may_begin() }
+        if self.access.opens(target) { Ok(()) } else { self.may_access_unopened() }
     }
 
     /// Whether an operation on a target that is not open is legal: it may be the first one after a
     /// fence. Then the epoch begins only if the operation succeeds ([`Epochs::accessed`]).
     #[cold]
-    fn may_begin(&self) -> Result<()> {
-        self.book.with(|_| match self.access.get() {
+    fn may_access_unopened(&self) -> Result<()> {
+        self.bookkeeping.with(|_| match self.access.get() {
+            // Fence, LockAll: another thread has begun it since `opens` read the word.
             Access::FenceIdle | Access::Fence | Access::LockAll => Ok(()),
             Access::None => Err(Error::Epoch(NO_EPOCH)),
             Access::Start => Err(Error::Epoch("target is not in the group of MPI_Win_start")),
@@ -112,7 +114,7 @@ impl Epochs {
 
     #[cold]
     fn begin_fence_epoch(&self) {
-        self.book.with(|_| {
+        self.bookkeeping.with(|_| {
             if self.access.is(Access::FenceIdle) {
                 self.access.set(Access::Fence);
             }
@@ -131,37 +133,39 @@ impl Epochs {
         Err(REQUEST)
     }
 
-    /// Whether this process alone holds a target, and has no threads that may access it at the same
-    /// time: no other thread accesses it by RMA now.
+    /// Whether this process has the exclusive lock of the target and only one thread may call: then
+    /// no other thread of any rank accesses the target by RMA.
     #[inline(always)]
     pub fn is_exclusive<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
-        self.access.is(Access::Lock) && target().is(Hold::Exclusive) && !self.book.has_threads()
+        self.access.is(Access::Lock)
+            && target().is(Hold::Exclusive)
+            && !self.bookkeeping.has_threads()
     }
 
     /// Whether a fence is legal now.
     #[inline]
     pub fn may_fence(&self) -> Result<()> {
-        self.book.with(|book| match self.access.get() {
-            _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+        self.bookkeeping.with(|bookkeeping| match self.access.get() {
+            _ if bookkeeping.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
             Access::None | Access::FenceIdle | Access::Fence => Ok(()),
             _ => Err(Error::Epoch(OTHER_EPOCH)),
         })
     }
 
-    /// Records that a fence has ended; `succeeds`: an epoch may follow.
+    /// Records that a fence has ended.
     #[inline]
-    pub fn fenced(&self, succeeds: bool) {
-        let access = if succeeds { Access::FenceIdle } else { Access::None };
-        self.book.with(|_| self.access.set(access));
+    pub fn fenced(&self, epoch_may_follow: bool) {
+        let access = if epoch_may_follow { Access::FenceIdle } else { Access::None };
+        self.bookkeeping.with(|_| self.access.set(access));
     }
 
     /// Opens an access epoch to `group` (MPI_Win_start). `word`: the word of a target.
     pub fn start<'a>(&self, group: &[Rank], word: impl Fn(Rank) -> &'a TargetAccess) -> Result<()> {
-        self.book.with(|book| {
+        self.bookkeeping.with(|bookkeeping| {
             self.may_begin_epoch()?;
             self.access.set(Access::Start);
-            book.started.clear();
-            book.started.extend_from_slice(group);
+            bookkeeping.started.clear();
+            bookkeeping.started.extend_from_slice(group);
             group.iter().for_each(|rank| word(*rank).open(Hold::Started));
             Ok(())
         })
@@ -170,29 +174,33 @@ impl Epochs {
     /// Returns the targets of the open start epoch. For a report.
     pub fn started(&self) -> Vec<Rank> {
         let is_open = self.access.is(Access::Start);
-        if is_open { self.book.with(|book| book.started.clone()) } else { Vec::new() }
+        if is_open {
+            self.bookkeeping.with(|bookkeeping| bookkeeping.started.clone())
+        } else {
+            Vec::new()
+        }
     }
 
     /// Takes the targets of the open start epoch, which [`Epochs::completed`] closes.
     #[inline]
     pub fn take_started(&self) -> Result<Vec<Rank>> {
         match self.access.is(Access::Start) {
-            true => Ok(self.book.with(|book| take(&mut book.started))),
+            true => Ok(self.bookkeeping.with(|bookkeeping| take(&mut bookkeeping.started))),
             false => Err(Error::Epoch("no MPI_Win_start before it")),
         }
     }
 
     /// Records that the epoch to these targets could not be closed.
     pub fn not_completed(&self, targets: Vec<Rank>) {
-        self.book.with(|book| book.started = targets);
+        self.bookkeeping.with(|bookkeeping| bookkeeping.started = targets);
     }
 
     /// Closes the start epoch to these targets. `word`: the word of a target.
     #[inline]
     pub fn completed<'a>(&self, targets: Vec<Rank>, word: impl Fn(Rank) -> &'a TargetAccess) {
-        self.book.with(|book| {
+        self.bookkeeping.with(|bookkeeping| {
             targets.iter().for_each(|rank| word(*rank).close());
-            book.started = targets;
+            bookkeeping.started = targets;
             self.access.set(Access::None);
         });
     }
@@ -200,14 +208,14 @@ impl Epochs {
     /// Opens an exposure epoch to `origins` processes (MPI_Win_post).
     #[inline]
     pub fn post(&self, origins: u32) -> Result<()> {
-        self.book.with(|book| {
-            if book.exposure.is_some() {
+        self.bookkeeping.with(|bookkeeping| {
+            if bookkeeping.exposure.is_some() {
                 return Err(Error::Epoch("an exposure epoch is open already"));
             }
             if self.access.is(Access::Fence) {
                 return Err(Error::Epoch("a fence epoch is open"));
             }
-            book.exposure = Some(origins);
+            bookkeeping.exposure = Some(origins);
             Ok(())
         })
     }
@@ -215,129 +223,136 @@ impl Epochs {
     /// Returns the number of origins of the open exposure epoch.
     #[inline]
     pub fn posted(&self) -> Result<u32> {
-        let exposure = self.book.with(|book| book.exposure);
+        let exposure = self.bookkeeping.with(|bookkeeping| bookkeeping.exposure);
         exposure.ok_or(Error::Epoch("no MPI_Win_post before it"))
     }
 
     /// Closes the exposure epoch.
     #[inline]
     pub fn waited(&self) {
-        self.book.with(|book| book.exposure = None);
+        self.bookkeeping.with(|bookkeeping| bookkeeping.exposure = None);
     }
 
     /// Records that a target is going to be locked. Returns what this process holds already.
-    /// Threads may lock and unlock while another one waits: then no thread may count on the intent
-    /// of another.
+    /// If several threads may call, another thread may release its intent while this one waits for
+    /// its lock. So the answer is then at most [`Held::Shared`].
     #[inline]
     pub fn lock(&self, target: &TargetAccess, hold: Hold) -> Result<Held> {
-        self.book.with(|book| {
+        self.bookkeeping.with(|bookkeeping| {
             if !self.access.may_lock() {
                 return Err(Error::Epoch(OTHER_EPOCH));
             }
             if !target.is_closed() {
                 return Err(Error::Epoch("target is locked already"));
             }
-            let held = match book.locked {
+            let held = match bookkeeping.locked {
                 0 => Held::Nothing,
-                _ if book.intents.are_owned() && !self.book.has_threads() => Held::Exclusive,
+                _ if bookkeeping.intents.are_owned() && !self.bookkeeping.has_threads() => {
+                    Held::Exclusive
+                }
                 _ => Held::Shared,
             };
             if hold == Hold::Exclusive && held == Held::Exclusive {
-                book.intents.borrow();
+                bookkeeping.intents.borrow();
             }
-            self.begin_lock(book, target, hold);
+            self.begin_lock(bookkeeping, target, hold);
             Ok(held)
         })
     }
 
     /// Records that a target is in the epoch.
     #[inline(always)]
-    fn begin_lock(&self, book: &mut Book, target: &TargetAccess, hold: Hold) {
-        book.locked += 1;
+    fn begin_lock(&self, bookkeeping: &mut Bookkeeping, target: &TargetAccess, hold: Hold) {
+        bookkeeping.locked += 1;
         self.access.set(Access::Lock);
         target.open(hold);
     }
 
     /// Records that a target is not in the epoch any more, and ends it if no target is locked.
     #[inline(always)]
-    fn end_lock(&self, book: &mut Book, target: &TargetAccess) {
+    fn end_lock(&self, bookkeeping: &mut Bookkeeping, target: &TargetAccess) {
         target.close();
-        book.locked -= 1;
-        if book.locked == 0 {
+        bookkeeping.locked -= 1;
+        if bookkeeping.locked == 0 {
             self.access.set(Access::None);
         }
     }
 
     /// Records that an exclusive lock is held, which [`Epochs::lock`] has begun.
-    pub fn locked(&self, intent: Intent) {
-        self.book.with(|book| book.intents.add(intent));
+    pub fn locked_exclusive(&self, intent: Intent) {
+        self.bookkeeping.with(|bookkeeping| bookkeeping.intents.add(intent));
     }
 
     /// Records that a target could not be locked, for which [`Epochs::lock`] has returned `held`.
     pub fn not_locked(&self, target: &TargetAccess, held: Held) {
-        self.book.with(|book| {
+        self.bookkeeping.with(|bookkeeping| {
             if target.is(Hold::Exclusive) && held == Held::Exclusive {
-                book.intents.give_back();
+                bookkeeping.intents.give_back();
             }
-            self.end_lock(book, target);
+            self.end_lock(bookkeeping, target);
         });
     }
 
-    /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads. `take` tries to get
-    /// the lock without waiting, and returns how it is held. Returns whether it is.
+    /// Takes the lock without waiting, if only one thread may call and the epoch allows it. `take`
+    /// tries once: `None` if the lock is not free, otherwise the hold, and the intent
+    /// ([`Intent::Earlier`] for a shared lock). Returns whether the lock was taken; if not, nothing
+    /// is recorded.
     #[inline(always)]
     pub fn lock_quick(
         &self,
         target: &TargetAccess,
         take: impl FnOnce() -> Option<(Hold, Intent)>,
     ) -> bool {
-        let taken = self.book.with_alone(|book| {
+        let taken = self.bookkeeping.with_alone(|bookkeeping| {
             if !(self.access.may_lock() && target.is_closed()) {
                 return None;
             }
             let (hold, intent) = take()?;
-            book.intents.add(intent);
-            self.begin_lock(book, target, hold);
+            bookkeeping.intents.add(intent);
+            self.begin_lock(bookkeeping, target, hold);
             Some(())
         });
         taken.is_some()
     }
 
-    /// [`Epochs::unlock`] in a process without threads. Returns `None`, and records nothing, if no
-    /// lock was taken for the target.
+    /// [`Epochs::unlock`], if only one thread may call and a lock was taken for the target.
+    /// Otherwise returns `None`, and nothing is recorded.
     #[inline(always)]
-    pub fn unlock_quick(&self, target: &TargetAccess) -> Option<(Hold, Spare)> {
-        self.book.with_alone(|book| {
-            // Each arm has an end of its own, so that the caller need not ask again.
+    pub fn unlock_quick(&self, target: &TargetAccess) -> Option<(Hold, SpareIntent)> {
+        self.bookkeeping.with_alone(|bookkeeping| {
+            // `end_lock` is repeated in each arm: inlined, the caller's match on the hold then
+            // costs no second branch.
             match target.lock_taken()? {
                 Hold::Exclusive => {
-                    let spare = book.intents.end_lock();
-                    self.end_lock(book, target);
+                    let spare = bookkeeping.intents.end_lock();
+                    self.end_lock(bookkeeping, target);
                     Some((Hold::Exclusive, spare))
                 }
                 hold => {
-                    self.end_lock(book, target);
-                    Some((hold, Spare::Nothing))
+                    self.end_lock(bookkeeping, target);
+                    Some((hold, SpareIntent::None))
                 }
             }
         })
     }
 
-    /// Records that a target is not locked any more. Returns how it was held, and what becomes of
-    /// an intent. Whether threads may call can change while locks are held, so each lock is counted
-    /// as it was taken.
+    /// Records that a target is not locked any more. Returns how the target was held, and what the
+    /// caller does with an intent. Counts locks by how they were taken, because the thread level
+    /// may change while they are held.
     #[inline]
-    pub fn unlock(&self, target: &TargetAccess) -> Result<(Hold, Spare)> {
-        self.book.with(|book| {
+    pub fn unlock(&self, target: &TargetAccess) -> Result<(Hold, SpareIntent)> {
+        self.bookkeeping.with(|bookkeeping| {
             let known = if self.access.is(Access::Lock) { target.hold() } else { None };
-            // Another thread may be about to lock it.
-            let held = known.filter(|hold| *hold != Hold::Exclusive || !book.intents.has_no_lock());
+            // `lock` opens the target before it has the lock. If no exclusive lock is held at all,
+            // another thread still waits for this one: for the caller it is not locked.
+            let held =
+                known.filter(|hold| *hold != Hold::Exclusive || !bookkeeping.intents.has_no_lock());
             let Some(hold) = held else { return Err(Error::Epoch(NOT_LOCKED)) };
             let spare = match hold {
-                Hold::Exclusive => book.intents.end_lock(),
-                _ => Spare::Nothing,
+                Hold::Exclusive => bookkeeping.intents.end_lock(),
+                _ => SpareIntent::None,
             };
-            self.end_lock(book, target);
+            self.end_lock(bookkeeping, target);
             Ok((hold, spare))
         })
     }
@@ -345,33 +360,34 @@ impl Epochs {
     /// Records that all targets are going to be locked; `checked`: a lock is taken for it.
     #[inline]
     pub fn lock_all(&self, checked: bool) -> Result<()> {
-        self.book.with(|book| {
+        self.bookkeeping.with(|bookkeeping| {
             self.may_begin_epoch()?;
-            book.unchecked = !checked;
+            bookkeeping.unchecked = !checked;
             self.access.set(Access::LockAll);
             Ok(())
         })
     }
 
-    /// [`Epochs::lock_all`] for a process without threads. `take` tries to get the lock without
-    /// waiting, and returns whether it did; so does this.
+    /// Takes the lock of lock_all without waiting, if only one thread may call and no access epoch
+    /// is open. `take` tries once, and returns whether it took the lock. Returns whether the lock
+    /// was taken; if not, nothing is recorded.
     #[inline(always)]
-    pub fn lock_all_first(&self, take: impl FnOnce() -> bool) -> bool {
-        let taken = self.book.with_alone(|book| {
+    pub fn lock_all_quick(&self, take: impl FnOnce() -> bool) -> bool {
+        let taken = self.bookkeeping.with_alone(|bookkeeping| {
             (self.access.is_idle() && take()).then(|| {
-                book.unchecked = false;
+                bookkeeping.unchecked = false;
                 self.access.set(Access::LockAll);
             })
         });
         taken.is_some()
     }
 
-    /// [`Epochs::unlock_all`] for a process without threads. Returns false, and records nothing, if
-    /// lock_all has taken no lock.
+    /// [`Epochs::unlock_all`], if only one thread may call and lock_all has taken a lock. Otherwise
+    /// returns false, and nothing is recorded.
     #[inline(always)]
-    pub fn unlock_all_alone(&self) -> bool {
-        let noted = self.book.with_alone(|book| {
-            let is_taken = self.access.is(Access::LockAll) && !book.unchecked;
+    pub fn unlock_all_quick(&self) -> bool {
+        let noted = self.bookkeeping.with_alone(|bookkeeping| {
+            let is_taken = self.access.is(Access::LockAll) && !bookkeeping.unchecked;
             is_taken.then(|| self.access.set(Access::None))
         });
         noted.is_some()
@@ -380,12 +396,12 @@ impl Epochs {
     /// Records that the lock_all epoch is over. Returns whether it had taken a lock.
     #[inline]
     pub fn unlock_all(&self) -> Result<bool> {
-        self.book.with(|book| {
+        self.bookkeeping.with(|bookkeeping| {
             if !self.access.is(Access::LockAll) {
                 return Err(Error::Epoch("no MPI_Win_lock_all before it"));
             }
             self.access.set(Access::None);
-            Ok(!book.unchecked)
+            Ok(!bookkeeping.unchecked)
         })
     }
 
@@ -406,18 +422,20 @@ impl Epochs {
     /// Whether this process has called MPI_Win_lock_all, and holds its lock or waits for it. For a
     /// report.
     pub fn locks_all(&self) -> bool {
-        self.book.with(|book| self.access.is(Access::LockAll) && !book.unchecked)
+        self.bookkeeping
+            .with(|bookkeeping| self.access.is(Access::LockAll) && !bookkeeping.unchecked)
     }
 
     /// Whether several threads may call.
     pub fn has_threads(&self) -> bool {
-        self.book.has_threads()
+        self.bookkeeping.has_threads()
     }
 
     /// Whether the window may be freed: nothing is locked, started or posted.
     pub fn may_free(&self) -> Result<()> {
-        self.book.with(|book| match self.access.get() {
-            _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+        self.bookkeeping.with(|bookkeeping| match self.access.get() {
+            _ if bookkeeping.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            // A fence epoch may be open: MPI_Win_free completes it by a fence.
             Access::None | Access::FenceIdle | Access::Fence => Ok(()),
             _ => Err(Error::Epoch("an access epoch is open")),
         })

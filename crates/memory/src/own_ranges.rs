@@ -183,7 +183,7 @@ impl OwnRange {
     }
 
     /// Records why its pages are not moved.
-    pub fn stays(&mut self, why: NotAdopted) {
+    pub fn not_adopted(&mut self, why: NotAdopted) {
         if self.wants_quiet() {
             self.adoption = Err(why);
         }

@@ -5,7 +5,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use std::ffi::CString;
 
-/// A library that is loaded in this process; this library never unloads it.
+/// A library that is loaded in this process; libfompi never unloads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Library(*mut c_void);
 
@@ -95,11 +95,11 @@ impl Library {
         Err(message.to_string_lossy().into_owned())
     }
 
-    /// Returns a function of this library or of those that it needs, if there is one. The name ends
-    /// with a zero.
+    /// Returns a function of this library or of those that it needs, if there is one. `name` is
+    /// NUL-terminated.
     ///
     /// # Safety
-    /// `F` is the type of a function pointer, that of the function of this name.
+    /// `F` is the exact function-pointer type of the function `name`.
     pub unsafe fn function<F: Copy>(self, name: &str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
         let address = self.symbol(CStr::from_bytes_with_nul(name.as_bytes()).ok()?);
@@ -114,15 +114,16 @@ impl Library {
     }
 }
 
-/// Returns the address of `name` as the program itself sees it, or 0. It differs from
-/// [`Library::symbol`] for data that the executable copied (R_X86_64_COPY).
+/// Returns the address of `name` by the search order of the program (RTLD_DEFAULT), or 0. It
+/// differs from [`Library::symbol`] for data that the executable copied (R_X86_64_COPY).
 pub fn global_symbol(name: &CStr) -> usize {
     // SAFETY: RTLD_DEFAULT is valid and the name a C string.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
 }
 
 /// Returns the address of `name` in the program and in the libraries that it was started with or
-/// has opened with RTLD_GLOBAL, or 0. A module that is loaded by itself may see another one.
+/// has opened with RTLD_GLOBAL, or 0. A library that was opened with RTLD_LOCAL may see another
+/// symbol of this name in its own scope.
 pub fn symbol_of_program(name: &CStr) -> usize {
     // SAFETY: no path: the program itself.
     let program = unsafe { libc::dlopen(core::ptr::null(), libc::RTLD_LAZY) };
@@ -130,8 +131,9 @@ pub fn symbol_of_program(name: &CStr) -> usize {
     unsafe { libc::dlsym(program, name.as_ptr()) as usize }
 }
 
-/// Whether the library that holds `address` has `name` itself, not only in the libraries it needs.
-pub fn has_beside(address: usize, name: &CStr) -> bool {
+/// Whether the library that holds `address` defines `name` itself; a definition in a library that
+/// it needs does not count.
+pub fn object_defines(address: usize, name: &CStr) -> bool {
     let Some((path, base)) = object_at(address) else { return false };
     let Some(library) = Library::at(&path) else { return false };
     object_at(library.symbol(name)).is_some_and(|(_, other)| other == base)

@@ -20,7 +20,7 @@ pub struct FoundRank {
     pub pid: i32,
     /// whether its process has loaded this library
     pub has_library: bool,
-    /// whether it shows the same mark
+    /// whether it waits for the same ranks as this process (shows an equal [`WaitMark`])
     pub waits: bool,
 }
 
@@ -31,34 +31,36 @@ pub struct WaitMark {
 }
 
 impl WaitMark {
-    /// Shows that this process waits for the thing with the number `what`, until this is dropped.
-    pub fn show(what: u64) -> Result<WaitMark> {
-        let name = format!("fompi-waits-{what:016x}");
+    /// Shows that this process waits for the ranks with this hash, until this is dropped.
+    pub fn show(awaited_ranks_hash: u64) -> Result<WaitMark> {
+        let name = format!("fompi-waits-{awaited_ranks_hash:016x}");
         let text = CString::new(name.as_str()).unwrap_or_default();
         Ok(WaitMark { name, _file: memfd::create(&text)? })
     }
 }
 
-/// Returns the other ranks of this job on this node, in their order. `variable`: the one in which
-/// the launcher has given this process its rank.
-pub fn others(variable: &str, mark: &WaitMark) -> Vec<FoundRank> {
+/// Returns the other ranks of this job on this node, in their order. `rank_variable`: the one in
+/// which the launcher has given this process its rank.
+pub fn others(rank_variable: &str, mark: &WaitMark) -> Vec<FoundRank> {
     let own = super::process::id();
-    let proc = Proc { root: PathBuf::from("/proc"), variable };
+    let proc = Proc { root: PathBuf::from("/proc"), rank_variable };
+    // The file of this library: the one that is mapped at its own code.
     let library = proc.file_at(own, others as *const () as u64);
     proc.find(own, &library.unwrap_or_default(), &mark.name)
 }
 
-/// Whether this process descends from a rank: an ancestor has the launcher's `variable`, too, and
-/// has loaded an MPI. A shell around a rank does not count.
-pub fn is_below_a_rank(variable: &str) -> bool {
-    let proc = Proc { root: PathBuf::from("/proc"), variable };
+/// Whether this process descends from a rank: an ancestor has the launcher's `rank_variable`,
+/// too, and has loaded an MPI. A shell around a rank does not count.
+pub fn is_below_a_rank(rank_variable: &str) -> bool {
+    let proc = Proc { root: PathBuf::from("/proc"), rank_variable };
     proc.is_below_a_rank(super::process::id())
 }
 
 /// A folder like /proc.
 struct Proc<'a> {
     root: PathBuf,
-    variable: &'a str,
+    /// the variable in which the launcher gives a process its rank
+    rank_variable: &'a str,
 }
 
 impl Proc<'_> {
@@ -81,20 +83,20 @@ impl Proc<'_> {
                 best.insert(rank, (has_mpi, found));
             }
         }
-        let own = self.rank(own);
+        let own_rank = self.rank(own);
         best.into_values()
             .map(|(_, found)| found)
-            .filter(|found| Some(found.world_rank) != own)
+            .filter(|found| Some(found.world_rank) != own_rank)
             .collect()
     }
 
-    fn of(&self, pid: i32, file: &str) -> PathBuf {
+    fn path_of(&self, pid: i32, file: &str) -> PathBuf {
         self.root.join(pid.to_string()).join(file)
     }
 
     /// A variable of the environment that a process was started with.
-    fn variable(&self, pid: i32, name: &str) -> Option<String> {
-        let environment = fs::read(self.of(pid, "environ")).ok()?;
+    fn environment(&self, pid: i32, name: &str) -> Option<String> {
+        let environment = fs::read(self.path_of(pid, "environ")).ok()?;
         let mut variables = environment.split(|byte| *byte == 0);
         let prefix = format!("{name}=");
         let value = variables.find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
@@ -102,7 +104,7 @@ impl Proc<'_> {
     }
 
     fn rank(&self, pid: i32) -> Option<u32> {
-        self.variable(pid, self.variable)?.parse().ok()
+        self.environment(pid, self.rank_variable)?.parse().ok()
     }
 
     /// Returns what identifies a job: the launcher, which is the first ancestor that is no rank,
@@ -112,7 +114,7 @@ impl Proc<'_> {
         for _ in 0..ANCESTORS_MAX {
             at = ancestors::parent(&self.root, at)?;
             if self.rank(at).is_none() {
-                return Some((at, self.variable(pid, "PMIX_NAMESPACE")));
+                return Some((at, self.environment(pid, "PMIX_NAMESPACE")));
             }
         }
         None
@@ -122,13 +124,13 @@ impl Proc<'_> {
         let above = |pid: &i32| ancestors::parent(&self.root, *pid);
         std::iter::successors(above(&pid), above)
             .take(ANCESTORS_MAX)
-            .take_while(|pid| self.variable(*pid, self.variable).is_some())
+            .take_while(|pid| self.environment(*pid, self.rank_variable).is_some())
             .any(|pid| self.loaded(pid, "").is_some_and(|(_, has_mpi)| has_mpi))
     }
 
     /// Whether a process has loaded this library, and an MPI.
     fn loaded(&self, pid: i32, library: &str) -> Option<(bool, bool)> {
-        let maps = fs::read_to_string(self.of(pid, "maps")).ok()?;
+        let maps = fs::read_to_string(self.path_of(pid, "maps")).ok()?;
         let files = || maps.lines().filter_map(file_name);
         let has_library = files().any(|file| file == library || file.starts_with("libfompi."));
         Some((has_library, files().any(|file| file.starts_with("libmpi"))))
@@ -136,7 +138,7 @@ impl Proc<'_> {
 
     /// Returns the name of the file that is mapped at an address of a process.
     fn file_at(&self, pid: i32, address: u64) -> Option<String> {
-        let maps = fs::read_to_string(self.of(pid, "maps")).ok()?;
+        let maps = fs::read_to_string(self.path_of(pid, "maps")).ok()?;
         let is_there = |line: &&str| {
             proc_text::range(line).is_some_and(|(from, to)| (from..to).contains(&address))
         };
@@ -144,7 +146,7 @@ impl Proc<'_> {
     }
 
     fn shows(&self, pid: i32, mark: &str) -> bool {
-        let folder = self.of(pid, "fd");
+        let folder = self.path_of(pid, "fd");
         let is_it = |link: PathBuf| link.to_string_lossy().contains(mark);
         names(&folder).iter().any(|fd| fs::read_link(folder.join(fd)).is_ok_and(is_it))
     }
@@ -191,7 +193,7 @@ mod tests {
         /// Returns (rank, process, whether the library is loaded, whether it waits) of those that
         /// 101 finds.
         fn others(&self) -> Vec<(u32, i32, bool, bool)> {
-            let proc = Proc { root: self.0.clone(), variable: "R" };
+            let proc = Proc { root: self.0.clone(), rank_variable: "R" };
             let found = proc.find(101, "libfompi.so", "fompi-waits-1");
             found.iter().map(|f| (f.world_rank, f.pid, f.has_library, f.waits)).collect()
         }
@@ -245,14 +247,14 @@ mod tests {
         fake.add((102, 101), "R=4", MPI, "");
         fake.add((103, 102), "R=4", "", "");
         fake.add((104, 103), "R=4", MPI, "");
-        let proc = Proc { root: fake.0.clone(), variable: "R" };
+        let proc = Proc { root: fake.0.clone(), rank_variable: "R" };
         assert!(!proc.is_below_a_rank(102));
         assert!(proc.is_below_a_rank(104));
     }
 
     #[test]
     fn a_mark_is_seen_while_it_is_shown() {
-        let proc = Proc { root: PathBuf::from("/proc"), variable: "R" };
+        let proc = Proc { root: PathBuf::from("/proc"), rank_variable: "R" };
         let own = super::super::process::id();
         let mark = WaitMark::show(u64::from(own as u32) << 32 | 0xabc).unwrap();
         let name = mark.name.clone();

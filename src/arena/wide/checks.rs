@@ -142,8 +142,8 @@ impl WideArena {
             Error::Fault { rank, address } => {
                 Error::Fault { rank: self.rank_of(rank.of_transport_error()), address }
             }
-            Error::Forbidden { rank, pid } => {
-                Error::Forbidden { rank: self.rank_of(rank.of_transport_error()), pid }
+            Error::Forbidden { call, rank, pid } => {
+                Error::Forbidden { call, rank: self.rank_of(rank.of_transport_error()), pid }
             }
             error => error,
         }

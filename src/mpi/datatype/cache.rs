@@ -1,6 +1,6 @@
 //! Cache of decoded layouts, as attributes of their types: the MPI reuses handles after
-//! MPI_Type_free, and an attribute is gone with its type. A transfer keeps its layout by counting.
-//! `handles` finds most of them without a call of the MPI.
+//! MPI_Type_free, and an attribute is gone with its type. A transfer holds a reference (Arc) to its
+//! layout. [`super::handles`] finds most layouts without a call of the MPI.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
@@ -20,7 +20,8 @@ use std::sync::{Arc, OnceLock};
 #[inline]
 pub fn find(datatype: Handle) -> Option<Arc<Layout>> {
     let layout = HANDLES.layout(datatype)?;
-    // SAFETY: the attribute of the type, which the caller uses, so that it is not freed meanwhile.
+    // SAFETY: the caller is using the type, so neither it nor its attribute, the layout, is freed
+    // meanwhile.
     Some(unsafe { counted(layout) })
 }
 
@@ -55,8 +56,9 @@ pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
 /// it.
 pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
     static SETTING: Mutex<()> = Mutex::new(());
-    // Does not wait for the lock: the host MPI is called below, and the other thread may wait for
-    // it. The type of that thread is kept, this one is decoded again.
+    // try_lock: the thread with this lock may wait inside the host MPI for a lock that this thread
+    // holds there. If it is taken, the layout is not cached, and the next use decodes the type
+    // again.
     let Some(_setting) = SETTING.try_lock() else { return Ok(()) };
     if get(host, datatype)?.is_some() {
         return Ok(());

@@ -210,7 +210,7 @@ const EXTENSIONS: [(i64, Basic); 6] = [
 
 fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
     let kind = kinds.iter().find(|(bytes, _)| *bytes == size);
-    let unknown = Error::Argument(Class::Type, "predefined datatype of unknown size", size);
+    let unknown = Error::Argument(Class::Type, "unsupported predefined datatype of size", size);
     kind.map(|(_, basic)| Shape::Basic(*basic)).ok_or(unknown)
 }
 

@@ -179,13 +179,13 @@ fn attempt(
     }
     write(arena, turn, record);
     if record.status & !FOREIGN != FINE {
-        arena.report(Counter::failed(turn, 0));
+        arena.raise(Counter::failed(turn, 0));
     }
     let arrival = Arrival::begin(arena, range.as_ref().is_some_and(OwnRange::wants_quiet));
     barrier(arena, call)?;
     let quiet = arrival.quiet();
     arena.slots.learn(&announcement(arena, turn));
-    let decision = match arena.is_reported(Counter::failed(turn, 0)) {
+    let decision = match arena.is_raised(Counter::failed(turn, 0)) {
         true => decide(arena, turn),
         false => Ok(Decision::Make),
     };
@@ -367,10 +367,10 @@ fn allocate(
         fits.and_then(|()| part(arena, slot, own_request, record.bytes, &plan, &answer, offer));
     if let Err(error) = &mapped {
         write_mapped(arena, turn, REFUSED + error.class() as u64);
-        arena.report(Counter::failed(turn, 1));
+        arena.raise(Counter::failed(turn, 1));
     }
     barrier(arena, call)?;
-    let has_failed = arena.is_reported(Counter::failed(turn, 1));
+    let has_failed = arena.is_raised(Counter::failed(turn, 1));
     let mut common = mapped?;
     if has_failed {
         let mapped = |rank| (rank, read(arena, turn, rank).mapped);

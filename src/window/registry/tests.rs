@@ -63,15 +63,15 @@ fn a_window(handle: u32) -> Window {
 fn windows_that_are_there_become_windows_for_several_threads() {
     let _turn = TURN.lock();
     let (window, target) = (reserve().unwrap().insert(a_window), TargetAccess::closed());
-    assert!(window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Other))));
+    assert!(window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Earlier))));
     session_may_come();
     assert_eq!(window.epochs.unlock_quick(&target), None);
     assert!(window.epochs.unlock(&target).is_ok());
-    assert!(!window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Other))));
+    assert!(!window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Earlier))));
     no_session_came(times_raised() - 1);
     assert!(window.epochs.has_threads(), "a library was loaded since");
     no_session_came(times_raised());
-    assert!(window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Other))));
+    assert!(window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Earlier))));
     assert!(window.epochs.unlock(&target).is_ok());
     window.several_threads();
     session_may_come();

@@ -1,10 +1,10 @@
-//! The blocks of a type map one by one, in a plain list, and two such lists laid over each other.
-//! For maps whose blocks lie at irregular places; rows of many blocks are faster as rows.
+//! List of the blocks of a type map, and the merge of an origin's and a target's list into
+//! transfers. For blocks at irregular offsets: many equal blocks at equal distances are faster as a
+//! [`Row`].
 //!
-//! A step takes as many blocks as are equally long on both sides. Nothing is stored between two
-//! blocks but the data. A loop that keeps its place in memory loads what it has just stored, and if
-//! the processor cannot forward such a store, the load waits until all stores before it are done:
-//! those to memory that another process has in its cache take up to 100 ns each.
+//! A step covers the longest series of blocks of one length on both sides. Between two blocks, only
+//! their data is stored: a cursor in memory would be stored and loaded for each block, and if the
+//! processor cannot forward that store, the load waits for all earlier stores to drain.
 
 use super::map::{Map, Row, total};
 use super::rows::Rows;
@@ -12,14 +12,15 @@ use super::strip::{Offsets, Portion, Scattered, Strip};
 use crate::number::Number;
 use std::sync::OnceLock;
 
-/// The most blocks that are listed where they are fewer as rows.
+/// A regular map of more blocks has no list.
 const BLOCKS_MAX: u64 = 1024;
 
-/// The most blocks for each node of a map that counts as irregular.
+/// A map with at most this many blocks per node is irregular.
 const BLOCKS_PER_NODE: u64 = 4;
 
-/// The most blocks of a run as which a longer block is listed.
-const PARTS_MAX: u64 = 4;
+/// The most shorter blocks into which `add` splits a longer block, so that it joins the run before
+/// it.
+const SPLIT_MAX: u64 = 4;
 
 /// Blocks of equal length that follow each other in a list.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +37,9 @@ pub(super) struct Listed {
     /// where each block begins
     places: Vec<i64>,
     runs: Vec<Run>,
-    /// bits; the lowest one is the alignment of all places
+    /// bitwise OR of all places: its lowest set bit is their common alignment
     bits: u64,
-    /// whether the blocks are mostly nodes of their own
+    /// whether the map has few blocks per node ([`BLOCKS_PER_NODE`])
     pub is_irregular: bool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Listed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct List(OnceLock<Option<Listed>>);
 
-/// It follows from the layout: two lists do not differ.
+/// Always equal: the list is a cache of what the layout determines.
 #[cfg(any(test, feature = "test-util"))]
 impl PartialEq for List {
     fn eq(&self, _: &List) -> bool {
@@ -77,16 +78,16 @@ impl Listed {
         made.places.try_reserve_exact(blocks.to_usize()).ok()?;
         let mut last: Option<(i64, u64)> = None;
         for row in Rows::of(map, 1, 0).map(Row::in_bytes) {
-            let (mut offset, more) = (row.block.offset, row.block.count);
+            let (mut offset, bytes) = (row.block.offset, row.block.count);
             for _ in 0..row.blocks {
                 last = match last {
                     // Blocks that touch are one.
-                    Some((at, bytes)) if at.wrapping_add_unsigned(bytes) == offset => {
-                        Some((at, bytes + more))
+                    Some((at, before)) if at.wrapping_add_unsigned(before) == offset => {
+                        Some((at, before + bytes))
                     }
-                    before => {
-                        before.map_or(Some(()), |block| made.add(block))?;
-                        Some((offset, more))
+                    other => {
+                        other.map_or(Some(()), |block| made.add(block))?;
+                        Some((offset, bytes))
                     }
                 };
                 // Wraps at most after the last block.
@@ -97,11 +98,12 @@ impl Listed {
         Some(made)
     }
 
-    /// Appends a block: offset and bytes. One that is as long as a few of the run before is listed
-    /// as these, because a run costs more than a few blocks. `None` without memory.
+    /// Appends a block: offset and bytes. If the length is a small multiple of the block length of
+    /// the last run, the block is appended to that run as several blocks, which is cheaper than a
+    /// new run. `None`: out of memory.
     fn add(&mut self, (offset, bytes): (i64, u64)) -> Option<()> {
         let parts = match self.runs.last_mut() {
-            Some(run) if bytes.is_multiple_of(run.bytes) && bytes / run.bytes <= PARTS_MAX => {
+            Some(run) if bytes.is_multiple_of(run.bytes) && bytes / run.bytes <= SPLIT_MAX => {
                 run.blocks += bytes / run.bytes;
                 bytes / run.bytes
             }
@@ -125,24 +127,34 @@ impl Listed {
 pub(super) enum Blocks<'a> {
     /// a row of bytes
     Row(Row),
-    /// copies of a list: their number, and the bytes from one to the next
-    Copies(&'a Listed, u64, i64),
+    /// copies of a list
+    Copies(Copies<'a>),
+}
+
+/// Copies of a list at equal distances.
+#[derive(Clone, Copy)]
+pub(super) struct Copies<'a> {
+    pub list: &'a Listed,
+    /// number of copies that are left, the current one included
+    pub left: u64,
+    /// bytes from one copy to the next
+    pub extent: i64,
 }
 
 /// The next block of a side, and those after it.
 struct Cursor<'a> {
-    /// equally long blocks, from the next one on
+    /// offsets of the rest of this run
     places: Offsets<'a>,
-    /// their number
+    /// number of blocks that are left in this run
     blocks: u64,
-    /// bytes of each
+    /// bytes of each block of this run
     bytes: u64,
-    /// bytes of the next block that are skipped
+    /// bytes of the next block that were already returned
     done: u64,
-    /// the runs of this copy that come then
+    /// the later runs of this copy
     runs: &'a [Run],
-    /// the list, the copies to come, this one included, and the bytes from one to the next
-    copies: Option<(&'a Listed, u64, i64)>,
+    /// `None`: the side is a row
+    copies: Option<Copies<'a>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -154,9 +166,10 @@ impl<'a> Cursor<'a> {
                 let bytes = block.count;
                 Some(Cursor { places, blocks, bytes, done: 0, runs: &[], copies: None })
             }
-            Blocks::Copies(list, copies, extent) => {
-                let (run, runs) = list.runs.split_first().filter(|_| copies > 0)?;
-                let (places, copies) = (&list.places[..], Some((list, copies, extent)));
+            Blocks::Copies(copies) => {
+                let Copies { list, left, .. } = copies;
+                let (run, runs) = list.runs.split_first().filter(|_| left > 0)?;
+                let (places, copies) = (&list.places[..], Some(copies));
                 let places = Offsets::Listed { places, base: 0, bits: list.bits };
                 let Run { bytes, blocks } = *run;
                 Some(Cursor { places, blocks, bytes, done: 0, runs, copies })
@@ -177,7 +190,7 @@ impl<'a> Cursor<'a> {
         match self.rest() {
             _ if most == 1 => 1,
             rest if rest > bytes => (rest / bytes).min(most),
-            _ if self.done > 0 => 1,
+            _ if self.done > 0 => 1, // the rest of a block that was begun
             _ => self.blocks.min(most),
         }
     }
@@ -185,6 +198,7 @@ impl<'a> Cursor<'a> {
     /// Returns the places of as many blocks as `blocks_of` has returned.
     #[inline(always)]
     fn places_of(&self, bytes: u64) -> Offsets<'a> {
+        // Equal only if `done` is 0, because bytes <= rest().
         match self.bytes == bytes {
             true => self.places,
             false => Offsets::Every {
@@ -226,16 +240,16 @@ impl<'a> Cursor<'a> {
     }
 
     fn next_copy(&mut self) -> bool {
-        let (Some((list, copies, extent)), Offsets::Listed { places, base, .. }) =
+        let (Some(Copies { list, left, extent }), Offsets::Listed { places, base, .. }) =
             (&mut self.copies, &mut self.places)
         else {
             return false;
         };
-        *copies -= 1;
+        *left -= 1;
         // Wraps at most after the last copy.
         (*places, *base) = (&list.places, base.wrapping_add(*extent));
         self.runs = &list.runs;
-        *copies > 0
+        *left > 0
     }
 }
 
@@ -246,7 +260,8 @@ pub(super) fn merge(origin: Blocks<'_>, target: Blocks<'_>, mut work: impl FnMut
     let (Some(mut one), Some(mut two)) = (Cursor::of(origin), Cursor::of(target)) else { return };
     loop {
         let bytes = one.rest().min(two.rest());
-        // The side with the shorter block first, so that no other one needs a division.
+        // The side with the shorter block first: it needs no division, and if it has one block, the
+        // other side needs none either.
         let blocks = match one.rest() == bytes {
             true => two.blocks_of(bytes, one.blocks_of(bytes, u64::MAX)),
             false => one.blocks_of(bytes, two.blocks_of(bytes, u64::MAX)),

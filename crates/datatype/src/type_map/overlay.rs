@@ -6,7 +6,7 @@
 
 use super::block::Piece;
 use super::dense::{FEW_NODES, ITSELF, ORIGIN, OtherSide, TARGET};
-use super::list::{Blocks, merge};
+use super::list::{Blocks, Copies, merge};
 use super::map::Row;
 use super::strip::{Portion, Strip};
 use super::superpose::{one_row, superpose};
@@ -83,7 +83,7 @@ fn blocks((shape, count): (&Shape, u64), row: Option<Row>) -> Option<Blocks<'_>>
         (Some(row), _) => Some(Blocks::Row(row)),
         (None, Shape::Derived(layout)) => {
             let list = layout.list.of(layout.bytes())?;
-            Some(Blocks::Copies(list, count, layout.extent()))
+            Some(Blocks::Copies(Copies { list, left: count, extent: layout.extent() }))
         }
         (None, Shape::Basic(_)) => None,
     }

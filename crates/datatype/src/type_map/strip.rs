@@ -117,7 +117,7 @@ pub enum Offsets<'a> {
         places: &'a [i64],
         /// the bytes by which all are moved
         base: i64,
-        /// bits; the lowest one is the alignment of all places
+        /// bitwise OR of all places: its lowest set bit is their common alignment
         bits: u64,
     },
 }

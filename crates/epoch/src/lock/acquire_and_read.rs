@@ -47,7 +47,7 @@ pub fn freed(mode: Mode) -> u64 {
 /// Ends a release, before which the word was `before`: wakes a waiting rank.
 pub fn end_release(words: &impl Words, before: u64) -> Result<()> {
     let before = LockWord(before);
-    if before.nobody_waits() { Ok(()) } else { wake_after(words, before) }
+    if before.has_waiter() { wake_after(words, before) } else { Ok(()) }
 }
 
 /// Takes a lock whose word was seen as `seen` and is not free.

@@ -147,7 +147,7 @@ impl<W: Words> Request<'_, W> {
     /// Takes the lock, whose word was read as `seen`: at once if that is fair, else with a ticket.
     pub(super) fn acquire_far(&self, mut seen: LockWord, nodes: &impl Nodes) -> Result<()> {
         for _ in 0..JOINS_MAX {
-            if !seen.fits::<W>(self.mode) || !self.nested && !seen.nobody_waits() {
+            if !seen.fits::<W>(self.mode) || !self.nested && seen.has_waiter() {
                 break;
             }
             match self.replace(seen, seen.with_holder(self.mode))? {
@@ -330,7 +330,7 @@ impl<W: Words> Request<'_, W> {
             while seen.head() == self.me.id() && seen.fits::<W>(self.mode) {
                 let left = seen.with_queue(next, seen.tail());
                 match self.replace(seen, left.with_holder(self.mode))? {
-                    None if self.mode.alone() || left.nobody_waits() => return Ok(()),
+                    None if self.mode.alone() || !left.has_waiter() => return Ok(()),
                     None => return wake_first(self.words, left),
                     Some(now) => seen = now,
                 }

@@ -10,35 +10,39 @@
 //! | lock, exclusive; an intent stands | read twice | Exclusive       | 1 + 1                   |
 //! | lock_all                   | All            |                    | 1 + 1                   |
 //!
-//! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All need not.
+//! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All are
+//! compatible.
 //!
-//! While no lock_all is about, an intent that belongs to no process stands on the global word
-//! ([`standing`]), so that exclusive locks take the word of their target alone. Near words only.
+//! While no process holds or waits for lock_all, an intent that belongs to no process may stand on
+//! the global word ([`standing`]), so an exclusive lock takes only the word of its target. Only if
+//! words are near (`!Words::FAR`: no round trip per operation).
 //!
 //! # The release of an intent
 //!
 //! A process counts its exclusive locks and its intents (`epoch::state`), and not which intent
 //! belongs to a lock: any intent of the process keeps lock_all from all targets. It releases one
-//! at the end of an exclusive lock if fewer exclusive locks are left than intents ([`Spare`]). Thus
-//! a process that has an intent keeps one until its last exclusive lock has ended.
+//! at the end of an exclusive lock if fewer exclusive locks are left than intents
+//! ([`SpareIntent`]). Thus a process that has an intent keeps one until its last exclusive lock has
+//! ended.
 //!
 //! # Both words at once
 //!
 //! Where words are far, a process sends its requests for both words of an exclusive lock together,
-//! and waits once. A process that waits for the global word must not hold the word of the target:
-//! it may wait for a lock_all, which waits for the intent of a process that wants that target. So
-//! a process that has got the target's word alone tries to join other intents, which is no wait,
-//! and else gives the target back and takes both words in their order. It has changed nothing at
-//! the target meanwhile, so that a lock_all at that time does no harm.
+//! and waits once. If a process P held the target while it waits for the global word, it could wait
+//! behind a lock_all, which waits for the intent of a process Q, which waits for the target that P
+//! holds: a deadlock. So P, if it has got only the target's word, joins the intents that are there,
+//! which needs no wait. If it cannot, it releases the target, and takes the global word and then
+//! the target. It has changed nothing at the target meanwhile, so a lock_all at that time does no
+//! harm.
 //!
-//! The unlock also sends both releases together, if the global word is released behind the
-//! operations at the target: both words are reached in one stream, or no operation is under way.
-//! Otherwise it waits for the target first.
+//! The unlock sends both releases together if the release of the global word cannot overtake the
+//! operations at the target: both words are reached by one ordered connection, or no operation is
+//! pending. Otherwise it completes the release at the target first.
 
 use super::standing::{self, stands, stands_after_swap};
 use super::tickets::JOINS_MAX;
 use super::{
-    Held, LockWord, Mode, Nodes, Released, acquire, acquire_slow, let_go, release, try_free,
+    Held, LockWord, Mode, Nodes, Released, acquire, acquire_slow, begin_release, release, try_free,
     wake_after,
 };
 use crate::error::Result;
@@ -49,7 +53,7 @@ use crate::rank_numbers::Rank;
 /// The value of a free lock word.
 const FREE: u64 = LockWord::FREE.0;
 
-/// What keeps lock_all from an exclusive lock that was taken.
+/// The intent that excludes lock_all while an exclusive lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// an intent that was taken with it
@@ -57,18 +61,18 @@ pub enum Intent {
     /// the standing intent
     Standing,
     /// an intent that the process had already
-    Other,
+    Earlier,
 }
 
 /// What an unlock of an exclusive lock does with an intent of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spare {
-    /// nothing: the process has no more intents than other exclusive locks
-    Nothing,
+pub enum SpareIntent {
+    /// none: the remaining exclusive locks need all intents of the process
+    None,
     /// releases it
-    Released,
-    /// leaves it on the global word as the standing one if it can, else releases it
-    Offered,
+    Release,
+    /// leaves it on the global word as the standing one if it can, otherwise releases it
+    Offer,
 }
 
 fn target_word(target: Rank) -> WordAt {
@@ -133,16 +137,17 @@ pub fn try_lock_exclusive(words: &impl Words, target: Rank) -> Result<bool> {
     Ok(taken)
 }
 
-/// MPI_Win_unlock of a shared lock. Operations that were sent to the target are done there.
+/// MPI_Win_unlock of a shared lock. When this returns, all operations that this process sent to the
+/// target are complete there.
 #[inline]
 pub fn unlock_shared(words: &impl Words, target: Rank) -> Result<()> {
     release(words, target_word(target), Mode::Shared)
 }
 
-/// [`unlock_shared`], but for waking a waiter.
+/// [`unlock_shared`] without the wake-up of a waiter: the caller finishes the [`Released`].
 #[inline(always)]
-pub fn let_shared_go(words: &impl Words, target: Rank) -> Result<Released> {
-    let_go(words, target_word(target), Mode::Shared)
+pub fn begin_release_shared(words: &impl Words, target: Rank) -> Result<Released> {
+    begin_release(words, target_word(target), Mode::Shared)
 }
 
 /// MPI_Win_lock, exclusive (MPI-4.1 §12.5.3). Takes an intent too, unless the process has one or
@@ -158,7 +163,7 @@ pub fn lock_exclusive<W: Words>(
     let (at, nested) = (target_word(target), held != Held::Nothing);
     if held == Held::Exclusive {
         acquire(words, at, Mode::Exclusive, nested, &nodes)?;
-        return Ok(Intent::Other);
+        return Ok(Intent::Earlier);
     }
     if W::FAR {
         lock_both(words, at, nested, &nodes)?;
@@ -186,11 +191,11 @@ fn lock_both<W: Words>(words: &W, at: WordAt, nested: bool, nodes: &impl Nodes) 
         [Ok(FREE), Ok(FREE)] => Ok(()),
         [Ok(FREE), Ok(seen)] => {
             let mode = (Mode::Exclusive, nested);
-            or_without_intent(words, acquire_slow(words, at, mode, LockWord(seen), nodes))
+            release_intent_on_error(words, acquire_slow(words, at, mode, LockWord(seen), nodes))
         }
         [Ok(seen), Ok(FREE)] => add_intent(words, at, (LockWord(seen), nested), nodes),
         [Ok(seen), Ok(_)] => lock_in_order(words, at, (LockWord(seen), nested), nodes),
-        [Ok(FREE), Err(error)] => or_without_intent(words, Err(error)),
+        [Ok(FREE), Err(error)] => release_intent_on_error(words, Err(error)),
         [Err(error), Ok(FREE)] => release(words, at, Mode::Exclusive).and(Err(error)),
         [Err(error), _] | [_, Err(error)] => Err(error),
     }
@@ -217,7 +222,8 @@ fn add_intent<W: Words>(
 }
 
 /// Takes the global word together with other holders of this mode, if that needs no wait. `seen`:
-/// the value of that word. Returns its value now if that has failed.
+/// the value of that word. Returns `None` if this process holds it now, otherwise the value last
+/// seen.
 fn join<W: Words>(
     words: &W,
     mut seen: LockWord,
@@ -225,7 +231,7 @@ fn join<W: Words>(
     nested: bool,
 ) -> Result<Option<LockWord>> {
     for _ in 0..JOINS_MAX {
-        if !seen.fits::<W>(mode) || !nested && !seen.nobody_waits() {
+        if !seen.fits::<W>(mode) || !nested && seen.has_waiter() {
             break;
         }
         let swap = Fetch::CompareSwap { expect: seen.0, new: seen.with_holder(mode).0 };
@@ -246,41 +252,47 @@ fn lock_in_order<W: Words>(
     nodes: &impl Nodes,
 ) -> Result<()> {
     acquire_slow(words, layout::global(), (Mode::Intent, nested), seen, nodes)?;
-    or_without_intent(words, acquire(words, at, Mode::Exclusive, nested, nodes))
+    release_intent_on_error(words, acquire(words, at, Mode::Exclusive, nested, nodes))
 }
 
 /// Releases the intent if the lock of the target could not be taken: others wait for it.
-fn or_without_intent(words: &impl Words, taken: Result<()>) -> Result<()> {
+fn release_intent_on_error(words: &impl Words, taken: Result<()>) -> Result<()> {
     match taken {
         Ok(()) => Ok(()),
         Err(error) => release(words, layout::global(), Mode::Intent).and(Err(error)),
     }
 }
 
-/// MPI_Win_unlock of an exclusive lock, and of an intent if the process has one to spare.
-/// Operations that were sent to the target are done there.
+/// MPI_Win_unlock of an exclusive lock, and of an intent if the process has one to spare. When this
+/// returns, all operations that this process sent to the target are complete there.
 #[inline]
-pub fn unlock_exclusive<W: Words>(words: &W, target: Rank, spare: Spare) -> Result<()> {
+pub fn unlock_exclusive<W: Words>(words: &W, target: Rank, spare: SpareIntent) -> Result<()> {
     let (global, at) = (layout::global(), target_word(target));
-    if spare == Spare::Nothing {
+    if spare == SpareIntent::None {
         return release(words, at, Mode::Exclusive);
     }
+    // Orders the releases behind the operations. If that fails, the release below reports it.
     if W::FAR && words.order(target).is_ok() && words.is_ordered(target, global.rank) {
         return unlock_both(words, at);
     }
     let released = release(words, at, Mode::Exclusive);
-    if spare == Spare::Offered && !W::FAR && released.is_ok() && standing::leave(words) == Ok(true)
+    if spare == SpareIntent::Offer
+        && !W::FAR
+        && released.is_ok()
+        && standing::leave(words) == Ok(true)
     {
         return Ok(());
     }
-    // Also if the target is lost, because other ranks wait for the global word.
+    // `and` evaluates both: the global word is released even if the target is lost, because other
+    // ranks wait for it.
     released.and(release(words, global, Mode::Intent))
 }
 
-/// [`unlock_exclusive`] without an intent to spare, but for waking a waiter.
+/// [`unlock_exclusive`] without an intent to spare, and without the wake-up of a waiter: the caller
+/// finishes the [`Released`].
 #[inline(always)]
-pub fn let_alone_go(words: &impl Words, target: Rank) -> Result<Released> {
-    let_go(words, target_word(target), Mode::Exclusive)
+pub fn begin_release_target_only(words: &impl Words, target: Rank) -> Result<Released> {
+    begin_release(words, target_word(target), Mode::Exclusive)
 }
 
 /// Releases the lock `at` and the intent at once, behind the operations at the target.
@@ -288,11 +300,11 @@ fn unlock_both(words: &impl Words, at: WordAt) -> Result<()> {
     let give = |at: WordAt, mode: Mode| (at, Fetch::Add(mode.holder().wrapping_neg()));
     let both = [give(at, Mode::Exclusive), give(layout::global(), Mode::Intent)];
     let released = words.fetch_both(both).map(|before| match LockWord(before?) {
-        before if before.nobody_waits() => Ok(()),
-        before => wake_after(words, before),
+        before if before.has_waiter() => wake_after(words, before),
+        _ => Ok(()),
     });
-    let [alone, intent] = released;
-    alone.and(intent)
+    let [target, global] = released;
+    target.and(global)
 }
 
 /// MPI_Win_lock_all (MPI-4.1 §12.5.3). A process that calls it holds no lock of the window.
@@ -314,15 +326,15 @@ pub fn try_lock_all(words: &impl Words) -> Result<bool> {
     try_free(words, layout::global(), Mode::All)
 }
 
-/// [`unlock_all`] for a process that is done with other targets than rank 0, but for waking a
-/// waiter.
+/// [`unlock_all`] for a process that is done with other targets than rank 0, without the wake-up of
+/// a waiter: the caller finishes the [`Released`].
 #[inline(always)]
-pub fn let_all_go(words: &impl Words) -> Result<Released> {
-    let_go(words, layout::global(), Mode::All)
+pub fn begin_release_all(words: &impl Words) -> Result<Released> {
+    begin_release(words, layout::global(), Mode::All)
 }
 
-/// MPI_Win_unlock_all. Operations that were sent to any target are done there. The lock is released
-/// even if a target is lost, because other ranks wait for it.
+/// MPI_Win_unlock_all. When this returns, all operations that this process sent to any target are
+/// complete there. The lock is released even if a target is lost, because other ranks wait for it.
 #[inline]
 pub fn unlock_all(words: &impl Words) -> Result<()> {
     let global = layout::global();

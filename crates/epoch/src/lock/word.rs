@@ -92,8 +92,8 @@ impl LockWord {
     }
 
     #[inline(always)]
-    pub(super) fn nobody_waits(self) -> bool {
-        self.0 & (HOLDER - 1) == 0
+    pub(super) fn has_waiter(self) -> bool {
+        self.0 & (HOLDER - 1) != 0
     }
 
     /// Whether one more thread can hold the lock in this mode: the lock is free, or held in a mode

@@ -5,7 +5,7 @@
 //! An intent is released when fewer of these locks are left than intents, so one is left as long as
 //! there are locks that may need it.
 
-use crate::lock::{Intent, Spare};
+use crate::lock::{Intent, SpareIntent};
 
 /// The intents of a process on one window.
 pub(super) struct Intents {
@@ -23,7 +23,7 @@ impl Intents {
     pub(super) const NONE: Intents =
         Intents { owned: 0, borrowed: 0, spared: 0, offers_after: u32::MAX };
 
-    /// Offers the intent of every `locks`-th lock that has one to spare.
+    /// Offers every `locks`-th intent that is to spare to stand.
     pub(super) fn offer_after(&mut self, locks: u32) {
         self.offers_after = locks;
     }
@@ -57,28 +57,28 @@ impl Intents {
         match intent {
             Intent::Own => self.owned += 1,
             Intent::Standing => self.borrowed += 1,
-            Intent::Other => {}
+            Intent::Earlier => {}
         }
     }
 
     /// Records that an exclusive lock ends.
     #[inline(always)]
-    pub(super) fn end_lock(&mut self) -> Spare {
+    pub(super) fn end_lock(&mut self) -> SpareIntent {
         if self.borrowed > 0 {
             self.borrowed -= 1;
-            return Spare::Nothing;
+            return SpareIntent::None;
         }
         self.spare()
     }
 
     /// Takes away an intent that is to spare.
-    fn spare(&mut self) -> Spare {
+    fn spare(&mut self) -> SpareIntent {
         self.owned -= 1;
         self.spared += 1;
         if self.spared < self.offers_after {
-            return Spare::Released;
+            return SpareIntent::Release;
         }
         self.spared = 0;
-        Spare::Offered
+        SpareIntent::Offer
     }
 }

@@ -74,11 +74,11 @@ impl Process {
         self.epochs.lock_quick(self.word(rank), take)
     }
 
-    fn unlock_quick(&self, rank: Rank) -> Option<(Hold, Spare)> {
+    fn unlock_quick(&self, rank: Rank) -> Option<(Hold, SpareIntent)> {
         self.epochs.unlock_quick(self.word(rank))
     }
 
-    fn unlock(&self, rank: Rank) -> Result<(Hold, Spare)> {
+    fn unlock(&self, rank: Rank) -> Result<(Hold, SpareIntent)> {
         self.epochs.unlock(self.word(rank))
     }
 }
@@ -95,7 +95,7 @@ fn nothing_may_be_accessed_outside_an_epoch() {
 fn no_target_is_unlocked_that_is_not_locked() {
     let epochs = Process::new(100, false);
     let unknown = TargetAccess::unknown();
-    for taken in [(Hold::Shared, Intent::Other), (Hold::Exclusive, Intent::Standing)] {
+    for taken in [(Hold::Shared, Intent::Earlier), (Hold::Exclusive, Intent::Standing)] {
         assert!(epochs.lock_quick(Rank(1), || Some(taken)));
         assert!(!epochs.epochs.lock_quick(&unknown, || Some(taken)));
         assert_eq!(epochs.unlock_quick(Rank(0)), None);
@@ -105,7 +105,7 @@ fn no_target_is_unlocked_that_is_not_locked() {
     }
     assert!(epochs.lock(Rank(3), Hold::Unchecked).is_ok());
     assert_eq!(epochs.unlock_quick(Rank(3)), None, "no lock was taken");
-    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Unchecked, Spare::Nothing)));
+    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Unchecked, SpareIntent::None)));
 }
 
 #[test]
@@ -113,16 +113,16 @@ fn a_lock_opens_its_target_only() {
     let epochs = Process::new(100, false);
     assert_eq!(epochs.lock(Rank(3), Hold::Shared), Ok(Held::Nothing));
     assert_eq!(epochs.lock(Rank(5), Hold::Exclusive), Ok(Held::Shared));
-    epochs.locked(Intent::Own);
+    epochs.locked_exclusive(Intent::Own);
     assert!(epochs.lock(Rank(3), Hold::Shared).is_err());
     for rank in 0..8 {
         assert_eq!(epochs.may_access(Rank(rank)).is_ok(), rank == 3 || rank == 5);
     }
     assert!(epochs.is_exclusive(Rank(5)) && !epochs.is_exclusive(Rank(3)));
-    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Shared, Spare::Nothing)));
+    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Shared, SpareIntent::None)));
     assert!(epochs.may_access(Rank(3)).is_err() && epochs.may_access(Rank(5)).is_ok());
     assert!(epochs.may_free().is_err());
-    assert_eq!(epochs.unlock(Rank(5)), Ok((Hold::Exclusive, Spare::Released)));
+    assert_eq!(epochs.unlock(Rank(5)), Ok((Hold::Exclusive, SpareIntent::Release)));
     assert!(epochs.may_free().is_ok() && epochs.lock_all(true).is_ok());
 }
 
@@ -144,7 +144,7 @@ fn many_locks_open_their_targets_only() {
             }
             assert!(epochs.unlock_quick(rank).is_none() && epochs.unlock(rank).is_err());
         } else {
-            let take = || Some((Hold::Shared, Intent::Other));
+            let take = || Some((Hold::Shared, Intent::Earlier));
             match is_quick {
                 true => assert!(epochs.lock_quick(rank, take)),
                 false => assert!(epochs.lock(rank, Hold::Shared).is_ok()),
@@ -178,12 +178,12 @@ fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
     assert_eq!(epochs.lock(Rank(2), Hold::Exclusive), Ok(Held::Exclusive));
     epochs.several_threads();
     assert_eq!(epochs.lock(Rank(3), Hold::Exclusive), Ok(Held::Shared));
-    epochs.locked(Intent::Own);
+    epochs.locked_exclusive(Intent::Own);
     // Two intents for three locks: the first lock that ends keeps its intent.
-    assert_eq!(epochs.unlock(Rank(1)), Ok((Hold::Exclusive, Spare::Nothing)));
-    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Exclusive, Spare::Released)));
+    assert_eq!(epochs.unlock(Rank(1)), Ok((Hold::Exclusive, SpareIntent::None)));
+    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Exclusive, SpareIntent::Release)));
     assert_eq!(epochs.unlock_quick(Rank(2)), None);
-    assert_eq!(epochs.unlock(Rank(2)), Ok((Hold::Exclusive, Spare::Released)));
+    assert_eq!(epochs.unlock(Rank(2)), Ok((Hold::Exclusive, SpareIntent::Release)));
     assert!(!epochs.lock_quick(Rank(1), || Some((Hold::Exclusive, Intent::Own))));
     assert!(epochs.may_free().is_ok());
 }
@@ -192,7 +192,7 @@ fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
 fn a_lock_of_one_thread_is_no_exclusive_one_for_others_when_they_come() {
     let epochs = Process::new(100, false);
     epochs.lock(Rank(5), Hold::Exclusive).unwrap();
-    epochs.locked(Intent::Own);
+    epochs.locked_exclusive(Intent::Own);
     epochs.several_threads();
     assert!(!epochs.is_exclusive(Rank(5)));
     assert_eq!(epochs.lock(Rank(6), Hold::Exclusive), Ok(Held::Shared));
@@ -276,30 +276,30 @@ fn lock_all_opens_everything_once() {
 #[test]
 fn the_quick_path_of_lock_all_is_for_an_idle_process_with_one_thread() {
     let epochs = Process::new(100, false);
-    assert!(!epochs.lock_all_first(|| false) && epochs.may_free().is_ok());
-    assert!(epochs.lock_all_first(|| true) && epochs.is_passive(Rank(77)));
-    assert!(!epochs.lock_all_first(|| true));
-    assert!(epochs.unlock_all_alone() && !epochs.unlock_all_alone());
+    assert!(!epochs.lock_all_quick(|| false) && epochs.may_free().is_ok());
+    assert!(epochs.lock_all_quick(|| true) && epochs.is_passive(Rank(77)));
+    assert!(!epochs.lock_all_quick(|| true));
+    assert!(epochs.unlock_all_quick() && !epochs.unlock_all_quick());
     epochs.lock_all(false).unwrap();
-    assert!(!epochs.unlock_all_alone());
+    assert!(!epochs.unlock_all_quick());
     epochs.unlock_all().unwrap();
     epochs.lock(Rank(1), Hold::Shared).unwrap();
-    assert!(!epochs.lock_all_first(|| true) && !epochs.unlock_all_alone());
+    assert!(!epochs.lock_all_quick(|| true) && !epochs.unlock_all_quick());
     epochs.unlock(Rank(1)).unwrap();
-    assert!(epochs.lock_all_first(|| true));
+    assert!(epochs.lock_all_quick(|| true));
     epochs.several_threads();
-    assert!(!epochs.unlock_all_alone() && epochs.unlock_all() == Ok(true));
-    assert!(!epochs.lock_all_first(|| true));
+    assert!(!epochs.unlock_all_quick() && epochs.unlock_all() == Ok(true));
+    assert!(!epochs.lock_all_quick(|| true));
 }
 
 /// Takes an exclusive lock of a rank, and returns what the process held.
 fn lock(epochs: &Process, rank: Rank, intent: Intent) -> Held {
     let held = epochs.lock(rank, Hold::Exclusive).unwrap();
-    epochs.locked(intent);
+    epochs.locked_exclusive(intent);
     held
 }
 
-fn spare(epochs: &Process, rank: Rank) -> Spare {
+fn spare(epochs: &Process, rank: Rank) -> SpareIntent {
     let (hold, spare) = epochs.unlock(rank).unwrap();
     assert_eq!(hold, Hold::Exclusive);
     spare
@@ -312,20 +312,22 @@ fn an_intent_is_kept_until_the_last_exclusive_lock_ends() {
     assert_eq!(lock(&epochs, Rank(1), Intent::Standing), Held::Nothing);
     assert_eq!(lock(&epochs, Rank(2), Intent::Standing), Held::Shared);
     assert_eq!(lock(&epochs, Rank(3), Intent::Own), Held::Shared);
-    assert_eq!(lock(&epochs, Rank(4), Intent::Other), Held::Exclusive);
+    assert_eq!(lock(&epochs, Rank(4), Intent::Earlier), Held::Exclusive);
     for rank in [3, 1, 4] {
-        assert_eq!(spare(&epochs, Rank(rank)), Spare::Nothing);
+        assert_eq!(spare(&epochs, Rank(rank)), SpareIntent::None);
     }
-    assert_eq!(spare(&epochs, Rank(2)), Spare::Released);
+    assert_eq!(spare(&epochs, Rank(2)), SpareIntent::Release);
     assert_eq!(lock(&epochs, Rank(1), Intent::Standing), Held::Nothing);
-    assert_eq!(spare(&epochs, Rank(1)), Spare::Nothing);
+    assert_eq!(spare(&epochs, Rank(1)), SpareIntent::None);
     assert!(epochs.may_free().is_ok());
 }
 
 #[test]
 fn the_quick_path_counts_intents_as_the_other_one_does() {
     let epochs = Process::new(100, false);
-    for (intent, left) in [(Intent::Standing, Spare::Nothing), (Intent::Own, Spare::Released)] {
+    for (intent, left) in
+        [(Intent::Standing, SpareIntent::None), (Intent::Own, SpareIntent::Release)]
+    {
         assert!(epochs.lock_quick(Rank(1), || Some((Hold::Exclusive, intent))));
         assert_eq!(epochs.unlock_quick(Rank(1)), Some((Hold::Exclusive, left)));
         assert!(epochs.lock_quick(Rank(1), || Some((Hold::Exclusive, intent))));
@@ -342,9 +344,9 @@ fn a_lock_that_failed_leaves_the_intents_as_they_were() {
     let held = epochs.lock(Rank(2), Hold::Exclusive).unwrap();
     // A thread that unlocks meanwhile must not take the intent away.
     epochs.several_threads();
-    assert_eq!(spare(&epochs, Rank(1)), Spare::Nothing);
-    epochs.locked(Intent::Other);
-    assert_eq!((held, spare(&epochs, Rank(2))), (Held::Exclusive, Spare::Released));
+    assert_eq!(spare(&epochs, Rank(1)), SpareIntent::None);
+    epochs.locked_exclusive(Intent::Earlier);
+    assert_eq!((held, spare(&epochs, Rank(2))), (Held::Exclusive, SpareIntent::Release));
     lock(&epochs, Rank(1), Intent::Standing);
     let held = epochs.lock(Rank(2), Hold::Exclusive).unwrap();
     assert!(epochs.unlock(Rank(1)).is_ok() && epochs.unlock(Rank(2)).is_err());
@@ -361,11 +363,11 @@ fn every_so_many_locks_with_an_intent_offer_it() {
     };
     assert_eq!(
         [0; 3].map(|_| times(Intent::Own)),
-        [Spare::Released, Spare::Released, Spare::Offered]
+        [SpareIntent::Release, SpareIntent::Release, SpareIntent::Offer]
     );
-    assert_eq!([0; 4].map(|_| times(Intent::Standing)), [Spare::Nothing; 4]);
+    assert_eq!([0; 4].map(|_| times(Intent::Standing)), [SpareIntent::None; 4]);
     assert_eq!(
         [0; 3].map(|_| times(Intent::Own)),
-        [Spare::Released, Spare::Released, Spare::Offered]
+        [SpareIntent::Release, SpareIntent::Release, SpareIntent::Offer]
     );
 }

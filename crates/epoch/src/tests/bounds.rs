@@ -8,7 +8,7 @@ use crate::fabric::layout::{
 use crate::fabric::{Fetch, WordAt, Words};
 use crate::lock::tickets::JOINS_MAX;
 use crate::lock::{
-    Held, Mode, Nodes, Spare, acquire, lock_all, lock_exclusive, release, unlock_all,
+    Held, Mode, Nodes, SpareIntent, acquire, lock_all, lock_exclusive, release, unlock_all,
     unlock_exclusive,
 };
 use crate::rank_numbers::Rank;
@@ -171,7 +171,7 @@ fn a_free_lock_costs_what_it_costs_near() {
         let words = sim.far(Fault::Nothing);
         if sim.index() == Rank(0) {
             lock_exclusive(&words, Rank(1), Held::Nothing, 0).unwrap();
-            unlock_exclusive(&words, Rank(1), Spare::Released).unwrap();
+            unlock_exclusive(&words, Rank(1), SpareIntent::Release).unwrap();
             // Both words at once, so that one order is enough.
             assert_eq!(words.counts(), SimCounts { fetch: 4, order: 1, ..SimCounts::default() });
             lock_all(&words, 0).unwrap();

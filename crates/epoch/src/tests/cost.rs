@@ -5,7 +5,8 @@ use crate::fabric::layout::LOCK;
 use crate::fabric::{WordAt, Words};
 use crate::fence::BarrierKind;
 use crate::lock::{
-    Held, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+    Held, SpareIntent, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
+    unlock_shared,
 };
 use crate::rank_numbers::Rank;
 use crate::regions::{Change, Table, change, hold, release, seen, table};
@@ -48,7 +49,7 @@ fn costs(steps: fn(&Sim), expected: SimCounts) {
 fn a_free_exclusive_lock_and_its_unlock_are_four_fetches() {
     let steps = |sim: &Sim| {
         lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
-        unlock_exclusive(sim, TARGET, Spare::Released).unwrap();
+        unlock_exclusive(sim, TARGET, SpareIntent::Release).unwrap();
     };
     // The read is that of the standing intent.
     costs(steps, SimCounts { fetch: 4, read: 1, order: 2, ..SimCounts::default() });
@@ -58,7 +59,7 @@ fn a_free_exclusive_lock_and_its_unlock_are_four_fetches() {
 fn a_second_exclusive_lock_and_its_unlock_are_two_fetches() {
     let steps = |sim: &Sim| {
         lock_exclusive(sim, TARGET, Held::Exclusive, 0).unwrap();
-        unlock_exclusive(sim, TARGET, Spare::Nothing).unwrap();
+        unlock_exclusive(sim, TARGET, SpareIntent::None).unwrap();
     };
     costs(steps, SimCounts { fetch: 2, order: 1, ..SimCounts::default() });
 }
@@ -107,7 +108,7 @@ fn a_contended_exclusive_lock_costs_three_fetches_more() {
             } else {
                 lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
             }
-            unlock_exclusive(sim, TARGET, Spare::Released).unwrap();
+            unlock_exclusive(sim, TARGET, SpareIntent::Release).unwrap();
         });
         let mut all = costs.get();
         all[me as usize] = paid;

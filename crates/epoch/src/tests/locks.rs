@@ -4,7 +4,7 @@
 use crate::fabric::WordAt;
 use crate::fabric::layout::{self, GLOBAL, LOCK};
 use crate::lock::{
-    Held, Spare, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared,
+    Held, SpareIntent, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared,
     unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::rank_numbers::Rank;
@@ -101,7 +101,7 @@ fn write_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, he
     let value = get(sim, target);
     sim.put(target, 0, value + 1);
     oracle.leave_exclusive(target);
-    unlock_exclusive(words, target, Spare::Released).unwrap();
+    unlock_exclusive(words, target, SpareIntent::Release).unwrap();
 }
 
 fn read_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, held: Held) {
@@ -227,7 +227,7 @@ fn publication<const V: usize>(fault: Fault, all: bool, target: Rank) -> impl Fn
                 sim.put(target, 0, value);
                 match all {
                     true => unlock_all(&words).unwrap(),
-                    false => unlock_exclusive(&words, target, Spare::Released).unwrap(),
+                    false => unlock_exclusive(&words, target, SpareIntent::Release).unwrap(),
                 }
                 published.set(value);
             } else if sim.index() == target {
@@ -264,8 +264,8 @@ fn second_targets<const V: usize>(sim: &Sim) {
             0 => {
                 lock_exclusive(words, a, Held::Nothing, 0).unwrap();
                 lock_exclusive(words, b, Held::Exclusive, 0).unwrap();
-                unlock_exclusive(words, a, Spare::Nothing).unwrap();
-                unlock_exclusive(words, b, Spare::Released).unwrap();
+                unlock_exclusive(words, a, SpareIntent::None).unwrap();
+                unlock_exclusive(words, b, SpareIntent::Release).unwrap();
             }
             1 => {
                 lock_all(words, 0).unwrap();
@@ -273,7 +273,7 @@ fn second_targets<const V: usize>(sim: &Sim) {
             }
             _ => {
                 lock_exclusive(words, b, Held::Nothing, 0).unwrap();
-                unlock_exclusive(words, b, Spare::Released).unwrap();
+                unlock_exclusive(words, b, SpareIntent::Release).unwrap();
             }
         }
     }
@@ -301,7 +301,7 @@ fn crossing_readers<const V: usize>(second: Held) -> impl Fn(&Sim) + 'static {
         };
         let write = |target: Rank| {
             lock_exclusive(words, target, Held::Nothing, 0).unwrap();
-            unlock_exclusive(words, target, Spare::Released).unwrap();
+            unlock_exclusive(words, target, SpareIntent::Release).unwrap();
         };
         for _ in 0..3 {
             match sim.index().0 {
@@ -332,14 +332,14 @@ fn nested_locks_in_one_order_of_targets_do_not_deadlock() {
                     0 => {
                         lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
                         lock_exclusive(words, Rank(1), Held::Exclusive, 0).unwrap();
-                        unlock_exclusive(words, Rank(0), Spare::Nothing).unwrap();
-                        unlock_exclusive(words, Rank(1), Spare::Released).unwrap();
+                        unlock_exclusive(words, Rank(0), SpareIntent::None).unwrap();
+                        unlock_exclusive(words, Rank(1), SpareIntent::Release).unwrap();
                     }
                     1 => {
                         lock_shared(words, Rank(0), Held::Nothing, 0).unwrap();
                         lock_exclusive(words, Rank(1), Held::Shared, 0).unwrap();
                         unlock_shared(words, Rank(0)).unwrap();
-                        unlock_exclusive(words, Rank(1), Spare::Released).unwrap();
+                        unlock_exclusive(words, Rank(1), SpareIntent::Release).unwrap();
                     }
                     _ => {
                         lock_all(words, 0).unwrap();

@@ -5,7 +5,8 @@ use crate::fabric::layout::{self, GLOBAL, LOCK};
 use crate::fabric::{WordAt, Words};
 use crate::fence::BarrierKind;
 use crate::lock::{
-    Held, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+    Held, SpareIntent, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
+    unlock_shared,
 };
 use crate::rank_numbers::Rank;
 use crate::{fence, pscw};
@@ -41,7 +42,7 @@ fn a_rank_that_has_lost_another_releases_its_lock_all() {
 fn a_rank_that_has_lost_another_releases_its_intent() {
     let lock =
         |words: &Faulty<HeapWords>| lock_exclusive(words, VICTIM, Held::Nothing, 0).map(drop);
-    let unlock = |words: &Faulty<HeapWords>| unlock_exclusive(words, VICTIM, Spare::Released);
+    let unlock = |words: &Faulty<HeapWords>| unlock_exclusive(words, VICTIM, SpareIntent::Release);
     let (left, free) = left_behind(lock, unlock);
     assert_eq!(left, free);
 }
@@ -62,7 +63,7 @@ fn a_rank_that_cannot_lock_its_target_keeps_no_intent() {
 fn all_protocols(words: &Faulty<HeapWords>) -> Result<()> {
     let me = Rank(0);
     lock_exclusive(words, me, Held::Nothing, 0)?;
-    unlock_exclusive(words, me, Spare::Released)?;
+    unlock_exclusive(words, me, SpareIntent::Release)?;
     lock_shared(words, me, Held::Nothing, 0)?;
     unlock_shared(words, me)?;
     lock_all(words, 0)?;

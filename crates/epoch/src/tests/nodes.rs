@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::lock::{
-    Held, Nodes, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
+    Held, Nodes, SpareIntent, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
     unlock_shared,
 };
 use crate::rank_numbers::Rank;
@@ -57,7 +57,7 @@ fn threads_without_a_node_take_locks_as_others_do() {
                 }
                 inside.stay(sim, lock == 0);
                 match lock {
-                    0 => unlock_exclusive(words, target, Spare::Released).unwrap(),
+                    0 => unlock_exclusive(words, target, SpareIntent::Release).unwrap(),
                     1 => unlock_shared(words, target).unwrap(),
                     _ => unlock_all(words).unwrap(),
                 }
@@ -85,7 +85,7 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
                     while !through.get() {
                         sim.step();
                     }
-                    unlock_exclusive(words, kept, Spare::Released).unwrap();
+                    unlock_exclusive(words, kept, SpareIntent::Release).unwrap();
                 }
                 (1, 0) => {
                     while !held.get() {
@@ -100,7 +100,7 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
                     }
                     let nodes = One { sim, taken: &taken };
                     lock_exclusive(words, other, Held::Shared, nodes).unwrap();
-                    unlock_exclusive(words, other, Spare::Released).unwrap();
+                    unlock_exclusive(words, other, SpareIntent::Release).unwrap();
                     through.set(true);
                 }
                 // Holds the lock that thread 1 of rank 1 wants, now and then.

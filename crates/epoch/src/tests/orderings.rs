@@ -12,7 +12,7 @@ use crate::fabric::shm::words::{Cells, Idle, sleep_until};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
 use crate::fence::BarrierKind;
 use crate::lock::{
-    Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared,
+    Held, Mode, SpareIntent, acquire, lock_all, lock_exclusive, lock_shared,
     passes::{self, Caller},
     release, unlock_all, unlock_exclusive, unlock_shared,
 };
@@ -70,7 +70,7 @@ fn write(words: &impl Words, memory: &Memory) {
     lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
     increment(&memory[0]);
     increment(&memory[1]);
-    unlock_exclusive(words, Rank(0), Spare::Released).unwrap();
+    unlock_exclusive(words, Rank(0), SpareIntent::Release).unwrap();
 }
 
 /// [`write`] without the intent: one word only, so that loom explores more.

@@ -6,7 +6,7 @@ use crate::fabric::WordAt;
 use crate::fabric::layout::LOCK;
 use crate::lock::overtaking::{Bound, Overtaking};
 use crate::lock::{
-    Held, Nodes, Spare, lock_exclusive, lock_shared, unlock_exclusive, unlock_shared,
+    Held, Nodes, SpareIntent, lock_exclusive, lock_shared, unlock_exclusive, unlock_shared,
 };
 use crate::rank_numbers::Rank;
 use core::time::Duration;
@@ -69,7 +69,7 @@ fn one_against_many(most: Rc<Cell<u32>>) -> impl Fn(&Sim) + 'static {
             }
             most.set(most.get().max(behind.borrow()[me]));
             sim.step();
-            unlock_exclusive(words, TARGET, Spare::Released).unwrap();
+            unlock_exclusive(words, TARGET, SpareIntent::Release).unwrap();
         }
     }
 }
@@ -102,7 +102,7 @@ fn mixture() -> impl Fn(&Sim) + 'static {
             sim.step();
             inside.set(inside.get() - 1);
             match writes {
-                true => unlock_exclusive(words, TARGET, Spare::Released).unwrap(),
+                true => unlock_exclusive(words, TARGET, SpareIntent::Release).unwrap(),
                 false => unlock_shared(words, TARGET).unwrap(),
             }
         }

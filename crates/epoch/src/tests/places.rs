@@ -1,7 +1,7 @@
 //! More threads want a lock than its word can count, on the simulator: with room for two holders.
 
 use super::super::lock::{
-    Held, Spare, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
+    Held, SpareIntent, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
     unlock_exclusive, unlock_shared,
 };
 use crate::fabric::layout;
@@ -62,7 +62,7 @@ fn locks_exclude_each_other_where_places_are_few() {
                 }
                 inside.stay(sim, lock == 0);
                 match lock {
-                    0 => unlock_exclusive(words, target, Spare::Released).unwrap(),
+                    0 => unlock_exclusive(words, target, SpareIntent::Release).unwrap(),
                     1 => unlock_all(words).unwrap(),
                     _ => unlock_shared(words, target).unwrap(),
                 }

@@ -3,8 +3,8 @@
 use crate::fabric::layout::{self, LOCK, LOCKS, NODES_PER_RANK, REGIONS, RENDEZVOUS_SLOTS};
 use crate::fabric::{WordAt, WordId, Words};
 use crate::lock::{
-    self, Held, Mode, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
-    unlock_shared,
+    self, Held, Mode, SpareIntent, lock_all, lock_exclusive, lock_shared, unlock_all,
+    unlock_exclusive, unlock_shared,
 };
 use crate::rank_numbers::Rank;
 use crate::regions::{Change, Table, change, hold, release};
@@ -53,7 +53,7 @@ fn a_writer_is_not_starved_by_readers() {
             WordAt { rank: TARGET, word: LOCK },
             |words| {
                 lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
-                unlock_exclusive(words, TARGET, Spare::Released).unwrap();
+                unlock_exclusive(words, TARGET, SpareIntent::Release).unwrap();
             },
             |words| lock_shared(words, TARGET, Held::Nothing, 0).unwrap(),
             |words| unlock_shared(words, TARGET).unwrap(),
@@ -76,7 +76,9 @@ fn lock_all_is_not_starved_by_writers() {
                 let target = Rank(words.rank().0 % 3);
                 lock_exclusive(words, target, Held::Nothing, 0).unwrap();
             },
-            |words| unlock_exclusive(words, Rank(words.rank().0 % 3), Spare::Released).unwrap(),
+            |words| {
+                unlock_exclusive(words, Rank(words.rank().0 % 3), SpareIntent::Release).unwrap()
+            },
         )
     }
     every(5, body::<FLAT>, |_| {});
@@ -90,7 +92,7 @@ fn writers_are_not_starved_by_lock_all() {
             layout::global(),
             |words| {
                 lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
-                unlock_exclusive(words, TARGET, Spare::Released).unwrap();
+                unlock_exclusive(words, TARGET, SpareIntent::Release).unwrap();
             },
             |words| lock_all(words, 0).unwrap(),
             |words| unlock_all(words).unwrap(),
@@ -112,7 +114,7 @@ fn a_reader_is_not_starved_by_writers() {
             |words| {
                 lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
             },
-            |words| unlock_exclusive(words, TARGET, Spare::Released).unwrap(),
+            |words| unlock_exclusive(words, TARGET, SpareIntent::Release).unwrap(),
         )
     }
     every(5, body::<FLAT>, |_| {});
@@ -126,7 +128,7 @@ fn a_nested_writer_is_not_starved_by_readers() {
             WordAt { rank: TARGET, word: LOCK },
             |words| {
                 lock_exclusive(words, TARGET, Held::Exclusive, 0).unwrap();
-                unlock_exclusive(words, TARGET, Spare::Nothing).unwrap();
+                unlock_exclusive(words, TARGET, SpareIntent::None).unwrap();
             },
             |words| lock_shared(words, TARGET, Held::Nothing, 0).unwrap(),
             |words| unlock_shared(words, TARGET).unwrap(),
@@ -172,7 +174,7 @@ fn batch<const V: usize>(held: Held) -> impl Fn(&Sim) + 'static {
                 }
                 sim.step();
             }
-            unlock_exclusive(words, TARGET, Spare::Released).unwrap();
+            unlock_exclusive(words, TARGET, SpareIntent::Release).unwrap();
             return;
         }
         // One rank after the other queues, so that each change is seen.

@@ -5,7 +5,7 @@ use crate::fabric::layout::{self, ACC, REGIONS};
 use crate::fabric::{WordAt, Words};
 use crate::fence::BarrierKind;
 use crate::lock::{
-    Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared, unlock_all,
+    Held, Mode, SpareIntent, acquire, lock_all, lock_exclusive, lock_shared, unlock_all,
     unlock_exclusive, unlock_shared,
 };
 use crate::rank_numbers::Rank;
@@ -302,7 +302,7 @@ fn epochs<const V: usize>() -> impl Fn(&Sim) + 'static {
                 attached = !attached;
             }
             match kind {
-                0 => unlock_exclusive(&words, target, Spare::Released).unwrap(),
+                0 => unlock_exclusive(&words, target, SpareIntent::Release).unwrap(),
                 1 => unlock_shared(&words, target).unwrap(),
                 2 => unlock_all(&words).unwrap(),
                 _ => {}
@@ -339,7 +339,7 @@ fn detach_within_an_epoch(whole_epoch: bool) -> impl Fn(&Sim) + 'static {
         if whole_epoch {
             release(sim, owner).unwrap();
         }
-        unlock_exclusive(sim, owner, Spare::Released).unwrap();
+        unlock_exclusive(sim, owner, SpareIntent::Release).unwrap();
     }
 }
 

@@ -7,8 +7,9 @@ use crate::fabric::WordAt;
 use crate::fabric::layout::{self, GLOBAL, LOCK, STANDING};
 use crate::fabric::{Fetch, Words};
 use crate::lock::{
-    Held, Intent, Spare, Tried, give_back_late, lock_all, lock_exclusive, lock_shared, standing,
-    try_lock_all, try_lock_alone, try_lock_exclusive, unlock_all, unlock_exclusive, unlock_shared,
+    Held, Intent, SpareIntent, Tried, give_back_late, lock_all, lock_exclusive, lock_shared,
+    standing, try_lock_all, try_lock_alone, try_lock_exclusive, unlock_all, unlock_exclusive,
+    unlock_shared,
 };
 use crate::rank_numbers::Rank;
 use crate::state::{Epochs, Hold};
@@ -94,7 +95,7 @@ impl Processes {
             return self.oracle.enter_shared(target);
         }
         let intent = lock_exclusive(words, target, held, sim.thread()).unwrap();
-        epochs.locked(intent);
+        epochs.locked_exclusive(intent);
         match intent {
             Intent::Standing => count(&self.cases.standing),
             Intent::Own if held == Held::Shared => count(&self.cases.nested),
@@ -118,7 +119,7 @@ impl Processes {
         self.oracle.leave_exclusive(target);
         let before = sim.peek(layout::standing());
         unlock_exclusive(words, target, spare).unwrap();
-        if spare == Spare::Offered && before == 0 && sim.peek(layout::standing()) & 1 == 1 {
+        if spare == SpareIntent::Offer && before == 0 && sim.peek(layout::standing()) & 1 == 1 {
             count(&self.cases.left);
         }
     }
@@ -230,8 +231,8 @@ fn second_lock(second: Held) -> impl Fn(&Sim) + 'static {
         let words = &sim.view::<FLAT>(Fault::Nothing);
         let (a, b) = (Rank(0), Rank(1));
         let spare = |intent| match intent {
-            Intent::Own => Spare::Offered,
-            Intent::Standing | Intent::Other => Spare::Nothing,
+            Intent::Own => SpareIntent::Offer,
+            Intent::Standing | Intent::Earlier => SpareIntent::None,
         };
         for _ in 0..4 {
             match sim.index().0 {
@@ -240,10 +241,11 @@ fn second_lock(second: Held) -> impl Fn(&Sim) + 'static {
                     let held = if first == Intent::Own { Held::Exclusive } else { second };
                     let then = lock_exclusive(words, b, held, 0).unwrap();
                     let one = spare(first);
-                    let other = if one == Spare::Nothing { spare(then) } else { Spare::Nothing };
+                    let other =
+                        if one == SpareIntent::None { spare(then) } else { SpareIntent::None };
                     // The intent, whichever lock took it, is kept until both have ended.
-                    unlock_exclusive(words, a, Spare::Nothing).unwrap();
-                    let kept = if one == Spare::Nothing { other } else { one };
+                    unlock_exclusive(words, a, SpareIntent::None).unwrap();
+                    let kept = if one == SpareIntent::None { other } else { one };
                     unlock_exclusive(words, b, kept).unwrap();
                 }
                 1 => {
@@ -291,7 +293,7 @@ fn lock_all_is_not_starved_under_the_standing_intent() {
 /// Makes an intent stand.
 fn stand(words: &impl Words) {
     assert_eq!(lock_exclusive(words, Rank(0), Held::Nothing, 0), Ok(Intent::Own));
-    unlock_exclusive(words, Rank(0), Spare::Offered).unwrap();
+    unlock_exclusive(words, Rank(0), SpareIntent::Offer).unwrap();
     assert_eq!(standing::stands(words), Ok(true));
 }
 
@@ -305,7 +307,7 @@ fn an_exclusive_lock_under_the_standing_intent_is_two_fetches() {
             stand(sim);
             let before = sim.counts();
             assert_eq!(lock_exclusive(sim, Rank(1), Held::Nothing, 0), Ok(Intent::Standing));
-            unlock_exclusive(sim, Rank(1), Spare::Nothing).unwrap();
+            unlock_exclusive(sim, Rank(1), SpareIntent::None).unwrap();
             let after = sim.counts();
             assert_eq!((after.fetch - before.fetch, after.read - before.read), (2, 2));
             // The end of the standing intent: a look at each rank.
@@ -327,7 +329,7 @@ fn no_intent_is_left_to_stand_while_a_lock_all_waits() {
     let words = words(&heap, Rank(1), 10);
     words.fetch(layout::standing(), Fetch::Add(2)).unwrap();
     assert_eq!(lock_exclusive(&words, Rank(0), Held::Nothing, 0), Ok(Intent::Own));
-    unlock_exclusive(&words, Rank(0), Spare::Offered).unwrap();
+    unlock_exclusive(&words, Rank(0), SpareIntent::Offer).unwrap();
     assert_eq!(words.read(layout::standing()), Ok(2));
     assert_eq!(words.read(layout::global()), Ok(0));
 }

@@ -4,7 +4,7 @@
 use super::orderings::{
     ASLEEP, AWAKE, Memory, THREE, TWO, increment, increments, memory, read_all,
 };
-use crate::lock::{Held, Intent, Spare, lock_exclusive, unlock_exclusive};
+use crate::lock::{Held, Intent, SpareIntent, lock_exclusive, unlock_exclusive};
 use crate::rank_numbers::Rank;
 use fompi_simulator::thread_words::{self, Heap, HeapWords};
 use fompi_testkit::model;
@@ -20,7 +20,7 @@ fn ranks(spins: u32, bodies: Vec<fn(&HeapWords, &Memory)>) -> Memory {
     let last = bodies.len() - 1;
     let own = thread_words::words(&heap, Rank(last as u32), spins);
     lock_exclusive(&own, Rank(0), Held::Nothing, 0).unwrap();
-    unlock_exclusive(&own, Rank(0), Spare::Offered).unwrap();
+    unlock_exclusive(&own, Rank(0), SpareIntent::Offer).unwrap();
     let spawn = |(rank, body): (usize, fn(&HeapWords, &Memory))| {
         let words = thread_words::words(&heap, Rank(rank as u32), spins);
         let memory = memory.clone();
@@ -36,7 +36,7 @@ fn write(words: &HeapWords, memory: &Memory) {
     let intent = lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
     increment(&memory[0]);
     increment(&memory[1]);
-    let spare = if intent == Intent::Own { Spare::Offered } else { Spare::Nothing };
+    let spare = if intent == Intent::Own { SpareIntent::Offer } else { SpareIntent::None };
     unlock_exclusive(words, Rank(0), spare).unwrap();
 }
 

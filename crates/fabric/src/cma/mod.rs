@@ -236,7 +236,7 @@ impl Process<'_> {
         match errno {
             libc::ESRCH => Error::Died { rank, pid },
             libc::EPERM if self.life.has_ended() => Error::Died { rank, pid },
-            libc::EPERM => Error::Forbidden { rank, pid },
+            libc::EPERM => Error::Forbidden { call, rank, pid },
             _ => Error::System { call, errno },
         }
     }

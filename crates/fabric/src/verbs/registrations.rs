@@ -2,8 +2,8 @@
 //! whose end is announced, and other buffers of the user while operations use them. Once the user
 //! learns that an operation is done, its buffer may be unmapped, and other memory may be mapped at
 //! its address. So the registration of a buffer ends there (`sweep`), while that of an allocation
-//! lasts until the allocation is freed (`forget`). Invariant: a region that a request names lives
-//! until the request is done, because the request holds it.
+//! lasts until the allocation is freed (`deregister`). Invariant: a region that a request names
+//! lives until the request is done, because the request holds it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ const BUFFERS_MAX: usize = 64;
 
 /// Finds the allocation that contains a number of bytes (second argument) at an address (first
 /// argument). Returns its address and its length. The owner of the allocation calls
-/// [`Registrations::forget`] before it ends.
+/// [`Registrations::deregister`] before it ends.
 pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
 
 /// Memory that is registered; the registration ends with the last value for it.
@@ -135,7 +135,7 @@ impl Registrations {
     }
 
     /// Ends the registration of an allocation, before it is freed.
-    pub fn forget(&self, base: u64) {
+    pub fn deregister(&self, base: u64) {
         self.lasting.lock().remove(&base);
     }
 

@@ -200,17 +200,17 @@ impl Wire {
     }
 
     /// Sets the function that finds allocations. The memory of an allocation stays registered after
-    /// its first use, until [`Wire::forget`] is called for it.
+    /// its first use, until [`Wire::deregister`] is called for it.
     pub fn set_allocations(&self, allocations: Allocations) {
         if let Some(registrations) = self.core.device.registrations() {
             registrations.set_allocations(allocations);
         }
     }
 
-    /// Ends the registration of the allocation that begins at `base`.
-    pub fn forget(&self, base: *const u8) {
+    /// Ends the registration of the allocation that begins at `base`, if there is one.
+    pub fn deregister(&self, base: *const u8) {
         if let Some(registrations) = self.core.device.registrations() {
-            registrations.forget(base as u64);
+            registrations.deregister(base as u64);
         }
     }
 

@@ -41,8 +41,8 @@ fn the_error_names_what_the_system_forbids() {
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     });
     let target = super::target(&target);
-    let forbidden =
-        Error::Forbidden { rank: RANK.in_error_of_transport(), pid: target.life.mark().pid };
+    let (rank, pid) = (RANK.in_error_of_transport(), target.life.mark().pid);
+    let forbidden = Error::Forbidden { call: "process_vm_readv", rank, pid };
     let origin = Child::working(|| {
         const NOBODY: u32 = 65534;
         // SAFETY: plain system calls; without privileges they change nothing.
