@@ -54,7 +54,7 @@
 //! |-------------------------------------|------------------------------------------------------|
 //! | [`MARKED`], of a node               | bit j: this rank has sent a mark to node j           |
 //! | [`arrivals`], bits 0 to 39          | the leaders that have told this one, ever            |
-//! | [`arrivals`], bits 40 to 63         | the marks of which they have told it, ever           |
+//! | [`arrivals`], bits 40 to 63         | the marks that they have named, ever                 |
 //! | [`marks`]                           | the marks that have come, ever                       |
 //!
 //! A leader may be one barrier before another, never two: the other one has told it in the barrier

@@ -61,9 +61,9 @@ pub struct Unsent<S = OwnedFd> {
     lent: VecDeque<Lent>,
     /// number of requests since the last one was sent
     requests: usize,
-    /// whether the short timer, and the long one, are to send them: for
-    /// [`HandOver`](super::hand_over::HandOver)
+    /// whether the short timer is to send them: for [`HandOver`](super::hand_over::HandOver)
     pub is_timed: bool,
+    /// whether the long timer is to
     pub is_timed_long: bool,
     /// whether the next call sends at once: the system had no room at the last attempt, memory was
     /// lent, or the stream has failed
