@@ -194,9 +194,9 @@ pub fn start(
 
 /// MPI_Win_complete: adds to the COMPLETE of each rank of `group` (the targets), after the data
 /// that was sent to it before: one transport carries data and words, so a target that sees the
-/// addition sees the data. [`super::pscw::complete`] serves any transport. It waits for nothing: the
-/// caller waits for gets and for the buffers of puts (MPI-4.1 §12.5.2 asks for completion at the
-/// origin alone). After an error the other targets are still notified.
+/// addition sees the data. [`super::pscw::complete`] serves any transport. It waits for nothing:
+/// the caller waits for gets and for the buffers of puts (MPI-4.1 §12.5.2 asks for completion at
+/// the origin alone). After an error the other targets are still notified.
 pub fn complete(words: &impl Words, group: &[Rank]) -> Result<()> {
     let tell = |rank: Rank| {
         words.order(rank)?;

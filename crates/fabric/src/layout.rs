@@ -15,7 +15,7 @@
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`arrived`], [`RELEASED`] | contended | those of a tree, in these words (`fence::tree`) |
 //! | [`arrivals`], [`marks`] | contended | those of few leaders, in these words (`epoch::fence`) |
-//! | [`ENTERED`] | owned    | the last barrier of a tree, or of few leaders, that this rank has entered |
+//! | [`ENTERED`] | owned    | the last barrier of a tree, or of few leaders, that it has entered |
 //! | [`MARKED`] | owned     | the nodes to which this rank has sent a mark (`epoch::fence`)      |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`made`], [`used`] | owned | this rank's posts, and its starts (`epoch::pscw`)               |

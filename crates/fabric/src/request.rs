@@ -89,8 +89,8 @@ impl From<Fetch> for Work {
 /// When a device that gathers requests sends one, the most patient first. Others send each at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leaves {
-    /// with later ones, or after a millisecond: a thread waits for most such requests, and its polls
-    /// send them
+    /// with later ones, or after a millisecond: a thread waits for most such requests, and its
+    /// polls send them
     WithLater,
     /// with later ones, or within 50 us
     Soon,

@@ -112,8 +112,8 @@ impl ManyNodes<'_> {
         matches!(self.node.memory, Memory::Common(_))
     }
 
-    /// Completes all operations at this rank, and sends marks for the fence `number` behind the puts
-    /// that may not be done at their targets. Returns the nodes to which it has sent one.
+    /// Completes all operations at this rank, and sends marks for the fence `number` behind the
+    /// puts that may not be done at their targets. Returns the nodes to which it has sent one.
     fn complete_or_mark(&self, leads: &impl Words, number: u64) -> Result<u64> {
         let wide = &self.part.wide;
         full_fence(); // stores to memory of this node

@@ -4,12 +4,11 @@
 //! Invariant: while there is anything to send, the timer runs, the thread awaits room, or a failure
 //! is kept for the origin's next call.
 //!
-//! | timer     | for                              | runs                                          |
-//! |-----------|----------------------------------|-----------------------------------------------|
-//! | short     | [`Leaves::Soon`]                 | while such requests are unsent                |
-//! | long      | [`Leaves::WithLater`]            | from the first such request to its end; a call |
-//! |           |                                  | that sends them does not stop it, as that takes |
-//! |           |                                  | a system call for each operation              |
+//! | timer | for                   | runs                                                        |
+//! |-------|-----------------------|-------------------------------------------------------------|
+//! | short | [`Leaves::Soon`]      | while such requests are unsent                              |
+//! | long  | [`Leaves::WithLater`] | from the first such request to its end, also if a call has  |
+//! |       |                       | sent them: to stop it takes a system call                   |
 
 use std::collections::BTreeMap;
 use std::io::Result;
@@ -32,7 +31,7 @@ pub trait ThreadEvents {
     fn end(&self, stream: &Self::Stream);
     /// Wants an event of this timer. The thread then calls [`HandOver::send_gathered`].
     fn start_timer(&self, which: Patience);
-    /// Wants no event of the short timer any more. One that has come already may stay.
+    /// Wants no event of the short timer any more. One that has arrived may stay.
     fn stop_timer(&self);
     /// Takes the event of this timer.
     fn take_timer(&self, which: Patience);

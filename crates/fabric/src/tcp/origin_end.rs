@@ -93,8 +93,7 @@ impl TcpLink {
         self.sender.stream()
     }
 
-    /// Posts requests. Those that may leave with later ones are sent with them, by a poll, when many
-    /// have come together, or by the service thread a moment later; everything else is sent at once.
+    /// Posts requests, which leave as [`Leaves`] says.
     ///
     /// # Safety
     /// The memory that they name may be read or written until they are done. Inline data may be

@@ -33,9 +33,9 @@ const WAKE: u64 = u64::MAX;
 /// The events of the timers.
 const SHORT: u64 = u64::MAX - 1;
 const LONG: u64 = u64::MAX - 2;
-/// Times after which the thread sends requests that were gathered: with its wake-up they leave within
-/// 50 us, or after a millisecond.
+/// Time after which the thread sends gathered requests. With its wake-up they leave within 50 us.
 const SHORT_TIME: Duration = Duration::from_micros(30);
+/// The same for requests that leave with later ones.
 const LONG_TIME: Duration = Duration::from_millis(1);
 /// Time after which a rank that serves must have made a step.
 const STEP_MAX: Duration = Duration::from_millis(20);

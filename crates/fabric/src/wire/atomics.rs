@@ -166,8 +166,8 @@ impl Peer {
         }
     }
 
-    /// Sends requests whose answers of 8 bytes are stored into words. Returns the number of the last
-    /// one.
+    /// Sends requests whose answers of 8 bytes are stored into words. Returns the number of the
+    /// last one.
     fn ask_all(
         &self,
         (count, leaves): (usize, Leaves),

@@ -67,9 +67,9 @@ impl<K: Ord + Copy> Peers<K> {
         }
     }
 
-    /// Waits until the buffers of all transfers may be used again, and until everything that was sent
-    /// is done. Does not wait for the latter at peers for which `mark` returns true: they learn in
-    /// another way that it is done.
+    /// Waits until the buffers of all transfers may be used again, and until everything that was
+    /// sent is done. Does not wait for the latter at peers for which `mark` returns true: they
+    /// learn in another way that it is done.
     pub fn complete(&self, mark: impl Fn(K, &Peer) -> Result<bool>) -> Result<()> {
         let marked = RefCell::new(BTreeSet::new());
         let begun = self.each(has_work, |key, peer| match mark(key, peer)? {

@@ -301,8 +301,8 @@ impl Queue {
         unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
     }
 
-    /// Posts a small request that no thread waits for: it holds no resource, and has no data or inline
-    /// data. Inlined, so that the compiler resolves the branches on its kind.
+    /// Posts a small request that no thread waits for: it holds no resource, and has no data or
+    /// inline data. Inlined, so that the compiler resolves the branches on its kind.
     ///
     /// # Safety
     /// As for [`Queue::post`].
@@ -357,12 +357,7 @@ impl Queue {
             self.needed = self.posted;
             order.signaled |= order.awaited;
         }
-        if order.leaves == Leaves::IfFirst {
-            // Its answer ends the gathering of later ones.
-            let is_first = self.gathers && self.signaled <= self.done;
-            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
-            order.signaled |= is_first;
-        }
+        self.leave(order);
         order.fenced = match order.work {
             // It accesses no memory, so that its order does not matter.
             Work::Ping => false,
@@ -408,6 +403,16 @@ impl Queue {
                     self.answered = self.posted;
                 }
             }
+        }
+    }
+
+    /// Decides when a request leaves. The answer of the first one ends the gathering of later ones.
+    #[inline(always)]
+    fn leave(&self, order: &mut Order) {
+        if order.leaves == Leaves::IfFirst {
+            let is_first = self.gathers && self.signaled <= self.done;
+            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
+            order.signaled |= is_first;
         }
     }
 
