@@ -40,6 +40,7 @@ pub mod contact;
 #[cfg(not(loom))]
 mod device_order;
 pub mod layout;
+mod leaves;
 #[cfg(not(loom))]
 pub mod location;
 #[cfg(not(loom))]
@@ -53,7 +54,6 @@ pub mod remote_words;
 #[cfg(not(loom))]
 pub mod request;
 pub mod shm;
-#[cfg(not(loom))]
 mod tcp;
 #[cfg(not(loom))]
 mod verbs;

@@ -4,6 +4,7 @@
 use core::fmt;
 
 use super::Fetch;
+pub use super::leaves::Leaves;
 use super::reduction::{Protection, Reduction};
 use super::remote::Remote;
 use crate::error::Error;
@@ -84,20 +85,6 @@ impl From<Fetch> for Work {
             Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
         }
     }
-}
-
-/// When a device that gathers requests sends one, the most patient first. Others send each at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Leaves {
-    /// with later ones, or after a millisecond: a thread waits for most such requests, and its
-    /// polls send them
-    WithLater,
-    /// with later ones, or within 50 us
-    Soon,
-    /// at once if no answer is under way, otherwise soon
-    IfFirst,
-    /// at once
-    AtOnce,
 }
 
 /// One request: its operation, its memory at the target, and its memory in this process.

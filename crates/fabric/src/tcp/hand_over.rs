@@ -15,7 +15,7 @@ use std::io::Result;
 use std::sync::Arc;
 
 use super::unsent::{RequestStream, Unsent};
-use crate::request::Leaves;
+use crate::leaves::Leaves;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// The events of the service thread that concern unsent requests.

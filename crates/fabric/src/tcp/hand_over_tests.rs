@@ -7,7 +7,7 @@ use std::sync::Mutex as Plain;
 
 use super::hand_over::{HandOver, Patience, ThreadEvents};
 use super::unsent::{RequestStream, Unsent};
-use crate::request::Leaves;
+use crate::leaves::Leaves;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
 use crate::sync::{AtomicBool, AtomicU64, Mutex};
 use fompi_testkit::model;
@@ -66,7 +66,8 @@ impl RequestStream for Stream {
     }
 }
 
-/// What the thread waits for.
+/// What the thread waits for: state of the system, of which each call sees the last value. So they
+/// are all changed by swaps, which the model checker orders in the same way for all threads.
 struct Events {
     short: AtomicBool,
     long: AtomicBool,
@@ -86,7 +87,7 @@ impl ThreadEvents for Events {
     }
 
     fn await_room(&self, _number: u64, stream: &Stream) -> Result<()> {
-        stream.0.awaited.store(true, Release);
+        stream.0.awaited.swap(true, AcqRel);
         Ok(())
     }
 
@@ -95,15 +96,15 @@ impl ThreadEvents for Events {
     }
 
     fn start_timer(&self, which: Patience) {
-        self.timer(which).store(true, Release);
+        self.timer(which).swap(true, AcqRel);
     }
 
     fn stop_timer(&self) {
-        self.short.store(false, Release);
+        self.short.swap(false, AcqRel);
     }
 
     fn take_timer(&self, which: Patience) {
-        self.timer(which).store(false, Release);
+        self.timer(which).swap(false, AcqRel);
     }
 }
 

@@ -1,0 +1,15 @@
+//! When a request leaves this process. Not for devices that send each request at once.
+
+/// When a device that gathers requests sends one, the most patient first. Others send each at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leaves {
+    /// with later ones, or after a millisecond: a thread waits for most such requests, and its
+    /// polls send them
+    WithLater,
+    /// with later ones, or within 50 us
+    Soon,
+    /// at once if no answer is under way, otherwise soon
+    IfFirst,
+    /// at once
+    AtOnce,
+}
