@@ -14,7 +14,8 @@
 #include "nodes.h"
 #include "heap.h"
 
-enum { NEIGHBOURS = 4, BYTES = 4096, PAGE = 4096, ROUNDS = 50 };
+enum { NEIGHBOURS = 4, BYTES = 4096, PAGE = 4096, ROUNDS = 50,
+       DIRECT_NODES_MAX = 8 };
 // Bytes of the node's first control memory: for all, for a rank, and for a rank and each of the 16
 // windows that it has room for.
 enum { NODE_BYTES = 64, RANK_BYTES = 576, WINDOW_BYTES = 4096, WINDOWS = 16 };
@@ -250,9 +251,9 @@ static void created(void)
         if (!is_of_node(neighbour(i)))
             others[count++] = leader_of(neighbour(i));
     }
-    // The barrier that freed the allocated windows.
-    const int nodes = (size + per_node - 1) / per_node;
-    for (int step = 1; is_leader && step < nodes; step *= 2)
+    // The barrier that freed the allocated windows: of few leaders all know each other.
+    const int nodes = (size + per_node - 1) / per_node, all = nodes <= DIRECT_NODES_MAX;
+    for (int step = 1; is_leader && step < nodes; step += all ? 1 : step)
         others[count++] = (rank / per_node + step) % nodes * per_node;
     CHECK_EQ(state_now().counts.contacted, different(others, count));
     OK(MPI_Win_free(&win));
