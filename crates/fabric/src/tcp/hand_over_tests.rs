@@ -66,8 +66,8 @@ impl RequestStream for Stream {
     }
 }
 
-/// What the thread waits for: state of the system, of which each call sees the last value. So they
-/// are all changed by swaps, which the model checker orders in the same way for all threads.
+/// What the thread waits for: state of the system. A system call sees its last value, so all
+/// changes are swaps, which the model checker orders in the same way for all threads.
 struct Events {
     short: AtomicBool,
     long: AtomicBool,
