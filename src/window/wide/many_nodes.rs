@@ -4,6 +4,7 @@
 
 use super::WideWindow;
 use super::word_locations::Ranks;
+use crate::arena::wide::Member;
 use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, atomic_calls};
 use crate::epoch::{exposure, fence};
@@ -120,11 +121,10 @@ impl ManyNodes<'_> {
         if !self.is_never_refused() || wide.nodes > fence::DIRECT_NODES_MAX {
             return wide.peers.flush().map(|()| 0);
         }
+        let is_leader =
+            |member: Member| member.index == RankOnNode::LEADER && member.node != wide.node;
         let marked = Cell::new(0);
-        wide.peers.complete(|member, peer| {
-            if member.index != RankOnNode::LEADER || member.node == wide.node {
-                return Ok(false);
-            }
+        wide.peers.complete(is_leader, |member, peer| {
             let (node, written) = (member.node.in_leader_words(), peer.written());
             // Relaxed: one thread of this process is in a collective call on the window.
             let before = self.part.marked[node.0.to_usize()].swap(written, Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl ManyNodes<'_> {
                 fence::mark(leads, node, number)?;
                 marked.set(marked.get() | 1 << node.0);
             }
-            Ok(true)
+            Ok(())
         })?;
         Ok(marked.get())
     }

@@ -2,8 +2,7 @@
 //! communicator chooses. Waits and checks cover all of these peers and no others, so that a lost
 //! process of another communicator does not matter here.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -68,19 +67,18 @@ impl<K: Ord + Copy> Peers<K> {
     }
 
     /// Waits until the buffers of all transfers may be used again, and until everything that was
-    /// sent is done. Does not wait for the latter at peers for which `mark` returns true: they
-    /// learn in another way that it is done.
-    pub fn complete(&self, mark: impl Fn(K, &Peer) -> Result<bool>) -> Result<()> {
-        let marked = RefCell::new(BTreeSet::new());
-        let begun = self.each(has_work, |key, peer| match mark(key, peer)? {
-            true => {
-                marked.borrow_mut().insert(key);
-                Ok(())
-            }
+    /// sent is done. Does not wait for the latter at peers that `is_told` selects: `tell` sends
+    /// them what shows that it is done.
+    pub fn complete(
+        &self,
+        is_told: impl Fn(K) -> bool,
+        tell: impl Fn(K, &Peer) -> Result<()>,
+    ) -> Result<()> {
+        let begun = self.each(has_work, |key, peer| match is_told(key) {
+            true => tell(key, peer),
             false => peer.flush_begin(),
         });
-        let marked = marked.into_inner();
-        let done = self.each(has_work, |key, peer| match marked.contains(&key) {
+        let done = self.each(has_work, |key, peer| match is_told(key) {
             true => peer.flush_local(),
             false => peer.flush(),
         });
