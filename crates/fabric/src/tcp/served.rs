@@ -14,7 +14,7 @@ use super::page_probes::PageAccess;
 use super::served_accumulate::{ServedAccumulate, one_element};
 use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
 use super::served_words;
-use super::served_write::{MOVED_BYTES_MAX, ServedWrite, WriteStep};
+use super::served_write::{MOVED_BYTES_MAX, SMALL_BYTES, ServedWrite, WriteStep};
 use super::stream_calls::{is_empty, piece, receive, send, would_wait};
 use super::word_copies;
 use crate::number::Number;
@@ -22,11 +22,10 @@ use crate::sync::full_fence;
 
 /// Bytes of the buffer of the service thread. What it receives of a long WRITE is copied once more.
 pub const BUFFER_BYTES: usize = 32 << 10;
+/// Bytes that are received behind a long WRITE: another one mostly follows.
+const BEHIND_LONG_BYTES: usize = 4 << 10;
 /// Reads of the socket in one turn.
 const READS_MAX: usize = 4;
-/// Longest WRITE that is carried out at once and by words, and longest accumulate that is carried
-/// out at once.
-const SMALL_BYTES: u64 = 8 << 10;
 /// Longest READ whose bytes are copied by words. A longer one is sent from its place.
 const COPIED_BYTES: u64 = 4 << 10;
 /// Bytes of answers that are held before they are sent.
@@ -42,6 +41,8 @@ pub struct Served {
     input: Vec<u8>,
     /// the WRITE whose bytes arrive
     writing: Option<ServedWrite>,
+    /// whether the last bytes that were received are of a long WRITE
+    is_behind_long: bool,
     /// the accumulate whose operands arrive
     accumulating: Option<ServedAccumulate>,
     /// whether the last compare-and-swap has changed its word
@@ -65,6 +66,7 @@ impl Served {
             stream,
             input,
             writing: None,
+            is_behind_long: false,
             accumulating: None,
             swapped: false,
             output,
@@ -132,7 +134,10 @@ impl Served {
     fn receive(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Result<bool, ()> {
         let before = self.input.len();
         buffer[..before].copy_from_slice(&self.input);
-        let room = buffer.len() - before;
+        let room = match self.is_behind_long {
+            true => BEHIND_LONG_BYTES,
+            false => buffer.len() - before,
+        };
         let place = piece(buffer[before..].as_mut_ptr(), room);
         // SAFETY: inside of the buffer.
         let came = match unsafe { receive(self.stream.as_fd(), &[place]) } {
@@ -152,6 +157,7 @@ impl Served {
         if self.input.is_empty() {
             self.input = Vec::new();
         }
+        self.is_behind_long = self.writing.is_some();
         Ok(came == room || self.stalled || self.writing.is_some())
     }
 

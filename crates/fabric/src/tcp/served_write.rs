@@ -12,6 +12,9 @@ use super::stream_calls::{is_empty, piece, receive, would_wait};
 use super::word_copies;
 use crate::number::Number;
 
+/// Longest WRITE that is carried out at once and by words, and longest accumulate that is carried
+/// out at once.
+pub const SMALL_BYTES: u64 = 8 << 10;
 /// Bytes of a long WRITE or READ that are moved at once.
 pub const MOVED_BYTES_MAX: u64 = 256 << 10;
 
@@ -49,9 +52,15 @@ impl ServedWrite {
             memory.check(key, at, first, PageAccess::BySystem)?;
         }
         memory.check(key, at, came, PageAccess::Store)?;
+        let to = ptr::with_exposed_provenance_mut(at.to_usize());
         // SAFETY: exposed memory, which stays so while the table is locked; what the program owns
         // was probed.
-        unsafe { word_copies::store(ptr::with_exposed_provenance_mut(at.to_usize()), data) };
+        unsafe {
+            match first > SMALL_BYTES {
+                true => ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()),
+                false => word_copies::store(to, data),
+            }
+        }
         Ok(ServedWrite { key, at: at + came, left: first - came, answered })
     }
 
