@@ -199,42 +199,43 @@ impl<L: Locate> Far<L> {
         self.advance(&mut losses)?;
         let asleep = self.0.serves_asleep();
         let mut serving = self.0.serving();
+        if let Some(serving) = serving.take_if(|_| asleep) {
+            return self.serve((word, cell), until, (spin, wait), serving);
+        }
         if let Some(value) = spin_on(cell, until, spin, &mut serving) {
-            // The holder of a lock does not wait again soon, but its work may be long.
-            if let Some(serving) = serving.filter(|_| !layout::is_of_queue(word)) {
-                serving.keep();
-            }
+            keep(serving, word);
             return Ok(value);
         }
-        match serving.filter(|_| asleep) {
-            Some(serving) => self.serve(cell, until, wait, serving),
-            None => {
-                let bell = doorbell::in_word(self.0.own(DOORBELL));
-                let idle = (self.0.idle(), wait);
-                let first_ns = words::SLEEP_NS_MIN;
-                words::sleep_until((cell, bell), until, idle, first_ns, || {
-                    self.advance(&mut losses)
-                })
-            }
-        }
+        drop(serving);
+        let bell = doorbell::in_word(self.0.own(DOORBELL));
+        let idle = (self.0.idle(), wait);
+        let first_ns = words::SLEEP_NS_MIN;
+        words::sleep_until((cell, bell), until, idle, first_ns, || self.advance(&mut losses))
     }
 
-    /// Serves other processes until one of them has changed a word.
+    /// Serves other processes until one of them has changed a word. Sleeps for requests when none
+    /// has come for a time.
     fn serve(
         &self,
-        cell: &AtomicU64,
+        (word, cell): (WordId, &AtomicU64),
         until: &impl Fn(u64) -> bool,
-        wait: &mut <L::Idle as Idle>::Wait,
+        (spin, wait): (Duration, &mut <L::Idle as Idle>::Wait),
         mut serving: Serving,
     ) -> Result<u64> {
-        let (mut checked, mut losses) = (Instant::now(), 0);
+        let (mut came, mut checked, mut losses) = (Instant::now(), Instant::now(), 0);
         loop {
+            let spins = came.elapsed() < spin;
             // Acquire: as in `poll`.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
+                keep(Some(serving).filter(|_| spins), word);
                 return Ok(value);
             }
-            if !serving.step(SERVE_MS) {
+            if serving.step(if spins { 0 } else { SERVE_MS }) {
+                came = Instant::now();
+            } else if spins {
+                std::thread::yield_now();
+            } else {
                 self.advance(&mut losses)?;
             }
             if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
@@ -243,6 +244,14 @@ impl<L: Locate> Far<L> {
                 checked = Instant::now();
             }
         }
+    }
+}
+
+/// Leaves requests to the next wait of this rank. The holder of a lock does not wait again soon,
+/// but its work may be long.
+fn keep(serving: Option<Serving>, word: WordId) {
+    if let Some(serving) = serving.filter(|_| !layout::is_of_queue(word)) {
+        serving.keep();
     }
 }
 

@@ -10,6 +10,9 @@ use crate::error::Result;
 use crate::sync::Ordering;
 use crate::tcp::TcpDevice;
 
+/// Time after which a thread that serves others checks whether its own peer is alive.
+const SPIN_MAX: Duration = Duration::from_millis(20);
+
 impl Peer {
     /// Waits until a request is done. `which` gives its number from the queue, once at the
     /// beginning.
@@ -71,7 +74,8 @@ impl Peer {
     }
 
     /// Spins until a request is done, and serves other processes meanwhile: they may wait for this
-    /// one, too, and no thread has to be woken for them. Yields the core to other ranks each time.
+    /// one, too, and no thread has to be woken for them. Ends when none has asked for anything for
+    /// the time `spin`. Yields the core to other ranks each time.
     /// Returns whether the request is done, or `None` if this process cannot serve in this way.
     fn spin_serving(&self, number: u64, spin: Duration) -> Result<Option<bool>> {
         if spin.is_zero() {
@@ -84,14 +88,17 @@ impl Peer {
         let alone = self.core.wait_policy.is_alone();
         let service = self.core.device.service().filter(|_| alone);
         let Some(mut serving) = service.and_then(TcpDevice::serving) else { return Ok(None) };
-        let began = Instant::now();
-        while began.elapsed() < spin {
+        let (began, mut came) = (Instant::now(), Instant::now());
+        while came.elapsed() < spin && began.elapsed() < SPIN_MAX {
             if self.is_done_now(number)? {
                 serving.keep_if_busy();
                 return Ok(Some(true));
             }
-            serving.step(0);
-            std::thread::yield_now();
+            if serving.step(0) {
+                came = Instant::now();
+            } else {
+                std::thread::yield_now();
+            }
         }
         Ok(Some(false))
     }
