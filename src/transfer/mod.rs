@@ -31,7 +31,7 @@ use crate::window::address::{By, Reach, TargetRecord};
 pub use crate::window::quick_window::Quick;
 use crate::window::wide::WideWindow;
 use crate::window::wide::targets::WideTarget;
-use crate::window::{LocalWindow, Window};
+use crate::window::{LocalWindow, Window, synchronise};
 use core::ffi::c_int;
 
 /// A buffer of the origin, as the user described it.
@@ -135,12 +135,21 @@ impl Place<'_> {
         match self.node.target(rank) {
             Ok(rank) => {
                 let record = self.window.record(self.node, rank);
-                self.window.epochs.may_access(|| record.access())?;
+                if !self.window.epochs.access.opens(|| record.access()) {
+                    self.first_access(record)?;
+                }
                 Ok(Some((rank, record)))
             }
             Err(_) if rank == self.host.constants.proc_null => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Fails unless an operation on a target that is not open is the first one after a fence.
+    #[cold]
+    fn first_access(&self, record: TargetRecord<'_>) -> Result<()> {
+        self.window.epochs.may_access(|| record.access())?;
+        synchronise::end_opening(self.window, self.node)
     }
 
     /// Carries out an operation on MPI_PROC_NULL: moves nothing, but a wrong count or datatype is

@@ -25,6 +25,12 @@ pub trait Protocols {
     /// Waits for all ranks. With `precede`, first waits until the operations of this rank are done.
     fn fence(&self, precede: bool) -> Result<()>;
 
+    /// A fence behind which no operation of this rank is pending, and which may wait for the other
+    /// ranks later: at an access, or at the next fence.
+    fn opening_fence(&self) -> Result<()> {
+        self.fence(false)
+    }
+
     /// Opens an exposure epoch for these origins.
     fn post(&self, origins: &[Rank]) -> Result<()>;
 

@@ -73,13 +73,23 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
         node.complete_all_puts();
         on_protocols!(node, |protocols| {
             note_wait(window, protocols);
-            protocols.fence(!asserts.noprecede)
+            match (asserts.noprecede, asserts.nosucceed) {
+                (true, false) => protocols.opening_fence(),
+                (noprecede, _) => protocols.fence(!noprecede),
+            }
         })?;
     } else {
         OneNode(node).fence(!asserts.noprecede)?;
     }
     window.epochs.fenced(!asserts.nosucceed);
     node.take_errors()
+}
+
+/// Before the first access behind a fence: waits for ranks that an opening fence has not waited for.
+pub fn end_opening(window: &Window, node: &LocalWindow) -> Result<()> {
+    let Some(many) = node.many_nodes() else { return Ok(()) };
+    note_wait(window, &many);
+    many.end_opening()
 }
 
 /// Completes the operations of this rank, if it may have sent any (`precede`), and waits until all

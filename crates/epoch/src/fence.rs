@@ -60,6 +60,11 @@
 //! A leader may be one barrier before another, never two: the other one has told it in the barrier
 //! between. So the words of odd barriers show those of one barrier alone.
 //!
+//! A fence with MPI_MODE_NOPRECEDE ends no epoch, so it need not be a barrier (MPI-4.1 §12.5.1): a
+//! rank that is alone on its node tells the others ([`Opening`]), and waits for them at its first
+//! access, or when it enters the next fence. Without the latter it could be two barriers before
+//! another one.
+//!
 //! [`arrivals`]: layout::arrivals
 //! [`marks`]: layout::marks
 
@@ -69,6 +74,7 @@ use crate::error::Result;
 use crate::fabric::layout::{self, ENTERED, MARKED};
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
+use crate::sync::{AtomicU64, Ordering};
 
 /// The barrier that the ranks of some words use. All of them use the same one, always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,14 +147,15 @@ pub fn fence(words: &impl Words, kind: BarrierKind, number: u64, precede: bool) 
 
 /// [`fence`] over nodes, after the operations of this rank are done at their targets, but for puts
 /// behind which it has sent a [`mark`]: bit j of `marked` stands for node j. `near` reaches the
-/// ranks of this node, `leads` the leaders of all nodes. `kind`: the barrier of the ranks of this
-/// node.
+/// ranks of this node, `leads` the leaders of all nodes. `opening`: the fence before, if it has not
+/// waited. `kind`: the barrier of the ranks of this node.
 pub fn fence_over_nodes(
     (near, leads): (&impl Words, &impl Words),
-    kind: BarrierKind,
-    number: u64,
+    opening: &Opening,
+    (kind, number): (BarrierKind, u64),
     marked: u64,
 ) -> Result<()> {
+    opening.end(leads)?;
     near.set_own(MARKED, marked);
     barrier(near, kind, 2 * number - 1)?;
     match (near.rank() == Rank(0), leads.size() <= DIRECT_NODES_MAX) {
@@ -166,8 +173,57 @@ pub fn mark(leads: &impl Words, node: Rank, number: u64) -> Result<()> {
     leads.post_awaited(WordAt { rank: node, word: layout::marks(number) }, 1)
 }
 
+/// A fence of this rank that has not waited for the other ranks.
+#[derive(Default)]
+pub struct Opening {
+    /// its number, or 0
+    number: AtomicU64,
+}
+
+impl Opening {
+    /// Enters the fence `number`, before which this rank has sent no operation since the one before
+    /// (MPI_MODE_NOPRECEDE), and waits for nobody: a call that accesses a target waits by
+    /// [`Opening::end`]. Returns whether the window lets it do so: if the rank is alone on its node,
+    /// and there are at most [`DIRECT_NODES_MAX`] nodes. Otherwise does nothing.
+    pub fn begin(
+        &self,
+        (near, leads): (&impl Words, &impl Words),
+        kind: BarrierKind,
+        number: u64,
+    ) -> Result<bool> {
+        if near.size() > 1 || leads.size() > DIRECT_NODES_MAX {
+            return Ok(false);
+        }
+        self.end(leads)?;
+        near.set_own(MARKED, 0);
+        // Both wait for nobody; a tree counts the barriers.
+        barrier(near, kind, 2 * number - 1)?;
+        tell_leaders(near, leads, number)?;
+        barrier(near, kind, 2 * number)?;
+        // Relaxed, as in `end`: one thread of this process is in a collective call on the window.
+        self.number.store(number, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Waits until all ranks have entered the fence, if no call has waited for them. Threads that
+    /// access targets at the same time all wait.
+    pub fn end(&self, leads: &impl Words) -> Result<()> {
+        let number = self.number.load(Ordering::Relaxed);
+        if number > 0 {
+            await_leaders(leads, number)?;
+            self.number.store(0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 /// The barrier of few leaders: each tells all others, and waits for their marks.
 fn directly(near: &impl Words, leads: &impl Words, number: u64) -> Result<()> {
+    tell_leaders(near, leads, number)?;
+    await_leaders(leads, number)
+}
+
+fn tell_leaders(near: &impl Words, leads: &impl Words, number: u64) -> Result<()> {
     let (me, nodes) = (leads.rank().0, leads.size());
     leads.set_own(ENTERED, number);
     for node in (1..nodes).map(|above| (me + above) % nodes) {
@@ -178,7 +234,11 @@ fn directly(near: &impl Words, leads: &impl Words, number: u64) -> Result<()> {
         let at = WordAt { rank: Rank(node), word: layout::arrivals(number) };
         leads.post_awaited(at, 1 + (marks << ARRIVAL_BITS))?;
     }
-    let (others, turn) = (u64::from(nodes - 1), number.div_ceil(2));
+    Ok(())
+}
+
+fn await_leaders(leads: &impl Words, number: u64) -> Result<()> {
+    let (others, turn) = (u64::from(leads.size() - 1), number.div_ceil(2));
     let told = leads.wait_own(layout::arrivals(number), |told| {
         told & ((1 << ARRIVAL_BITS) - 1) >= others * turn
     })?;

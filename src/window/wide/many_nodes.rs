@@ -40,9 +40,20 @@ impl<'a> Protocols for ManyNodes<'a> {
             self.settle_all()?;
         }
         let (node, leads) = (self.node, self.part.leads(self.node));
-        let number = node.next_barrier();
+        let (kind, number) = (node.arena().barrier, node.next_barrier());
         let marked = if precede { self.complete_or_mark(&leads, number)? } else { 0 };
-        fence::fence_over_nodes((&node.words, &leads), node.arena().barrier, number, marked)
+        fence::fence_over_nodes((&node.words, &leads), &self.part.opening, (kind, number), marked)
+    }
+
+    fn opening_fence(&self) -> Result<()> {
+        let (node, leads) = (self.node, self.part.leads(self.node));
+        let (words, opening) = ((&node.words, &leads), &self.part.opening);
+        let (kind, number) = (node.arena().barrier, node.next_barrier());
+        full_fence(); // stores to memory of this node
+        match opening.begin(words, kind, number)? {
+            true => Ok(()),
+            false => fence::fence_over_nodes(words, opening, (kind, number), 0),
+        }
     }
 
     fn post(&self, origins: &[Rank]) -> Result<()> {
@@ -107,6 +118,11 @@ impl<'a> Protocols for ManyNodes<'a> {
 }
 
 impl ManyNodes<'_> {
+    /// Waits for the ranks for which an opening fence has not waited.
+    pub fn end_opening(&self) -> Result<()> {
+        self.part.opening.end(&self.part.leads(self.node))
+    }
+
     /// Whether all memory of the window is the library's, and the leader of each node serves it. No
     /// access to it is refused, so no call has to wait for answers to return such an error.
     fn is_never_refused(&self) -> bool {

@@ -2,7 +2,9 @@
 
 use crate::fabric::layout;
 use crate::fabric::{WordAt, WordId, Words};
-use crate::fence::{BarrierKind, DIRECT_NODES_MAX, absent, barrier, fence, fence_over_nodes, mark};
+use crate::fence::{
+    BarrierKind, DIRECT_NODES_MAX, Opening, absent, barrier, fence, fence_over_nodes, mark,
+};
 use crate::rank_numbers::Rank;
 use fompi_simulator::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
 use std::cell::Cell;
@@ -139,7 +141,13 @@ fn what_a_barrier_forgets_is_noticed() {
 
 /// The fence `number` of a rank of a node, over processes that serve one node each: puts to leaders
 /// of other nodes are not flushed if there are few nodes.
-fn fence_of_node(sim: &Sim, kind: BarrierKind, fault: Fault, number: u64, precede: bool) {
+fn fence_of_node(
+    sim: &Sim,
+    (kind, fault): (BarrierKind, Fault),
+    opening: &Opening,
+    number: u64,
+    precede: bool,
+) {
     let (near, far, leads) = (sim.near(fault), sim.far(fault), sim.leads(fault));
     let SimShape { ranks, per_node, .. } = sim.shape();
     let mut marked = 0;
@@ -152,7 +160,7 @@ fn fence_of_node(sim: &Sim, kind: BarrierKind, fault: Fault, number: u64, preced
             far.flush(rank).unwrap();
         }
     }
-    fence_over_nodes((&near, &leads), kind, number, marked).unwrap();
+    fence_over_nodes((&near, &leads), opening, (kind, number), marked).unwrap();
 }
 
 /// Ranks of nodes that put into all others, nodes too, between fences; not before each of them.
@@ -164,7 +172,7 @@ fn puts_between_fences_over_nodes(kind: BarrierKind, fault: Fault) -> impl Fn(&S
             let cell = |origin: Rank| (epoch % 2 * 16) as usize + origin.0 as usize;
             let mine = puts(sim.index(), epoch);
             ranks().filter(|_| mine).for_each(|to| sim.put(to, cell(sim.index()), epoch));
-            fence_of_node(sim, kind, fault, epoch, mine);
+            fence_of_node(sim, (kind, fault), &Opening::default(), epoch, mine);
             let mut others = ranks().filter(|origin| puts(*origin, epoch));
             assert!(others.all(|origin| sim.load(cell(origin)) == epoch), "not there");
         }
@@ -202,6 +210,72 @@ fn what_a_fence_over_nodes_forgets_is_noticed() {
     }
 }
 
+/// Ranks that put into all others between an opening fence and a closing one, but not in each epoch.
+fn puts_behind_opening_fences(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let ranks = || (0..sim.shape().ranks).map(Rank);
+        let puts = |origin: Rank, epoch: u64| !(epoch + u64::from(origin.0)).is_multiple_of(2);
+        let last = |origin, epoch| (1..=epoch).rfind(|epoch| puts(origin, *epoch)).unwrap_or(0);
+        let shows =
+            |epoch| ranks().all(|origin| sim.load(origin.0 as usize) == last(origin, epoch));
+        let (near, leads) = (sim.near(fault), sim.leads(fault));
+        let opening = Opening::default();
+        for epoch in 1..=4 {
+            assert!(shows(epoch - 1), "a put came before the target opened its epoch");
+            let number = 2 * epoch - 1;
+            if !opening.begin((&near, &leads), kind, number).unwrap() {
+                fence_over_nodes((&near, &leads), &opening, (kind, number), 0).unwrap();
+            }
+            let mine = puts(sim.index(), epoch);
+            if mine {
+                opening.end(&leads).unwrap();
+                ranks().for_each(|to| sim.put(to, sim.index().0 as usize, epoch));
+            }
+            fence_of_node(sim, (kind, fault), &opening, number + 1, mine);
+            assert!(shows(epoch), "not there");
+        }
+    }
+}
+
+#[test]
+fn no_put_comes_before_the_opening_fence_of_its_target() {
+    for (ranks, per_node) in [(1, 1), (2, 1), (3, 1), (4, 2), (8, 1), (9, 1)] {
+        let shape = SimShape { per_node, ..SimShape::from(ranks) };
+        for kind in [KINDS[0], KINDS[1]] {
+            every(shape, || puts_behind_opening_fences(kind, Fault::Nothing), |_| {});
+        }
+    }
+}
+
+#[test]
+fn what_an_opening_fence_forgets_is_noticed() {
+    let shape = SimShape { per_node: 1, ..SimShape::from(3) };
+    for fault in [
+        Fault::Post(layout::arrivals(1)), // no rank is told
+        Fault::Wait,                      // no rank waits
+    ] {
+        let caught = is_caught(shape, || puts_behind_opening_fences(KINDS[0], fault));
+        assert!(caught, "{fault:?}");
+    }
+}
+
+/// An opening fence of a rank alone on its node costs a post to each other node, and no wait.
+fn costs_of_opening(sim: &Sim) {
+    let (near, leads) = (sim.near(Fault::Nothing), sim.leads(Fault::Nothing));
+    let begun = Opening::default().begin((&near, &leads), KINDS[0], 1).unwrap();
+    assert_eq!(begun, near.size() == 1 && leads.size() <= DIRECT_NODES_MAX);
+    let post = if begun { leads.size() - 1 } else { 0 };
+    assert_eq!(leads.counts(), SimCounts { post, ..SimCounts::default() });
+}
+
+#[test]
+fn an_opening_fence_of_few_nodes_costs_a_post_to_each() {
+    for (nodes, per_node) in [(1, 1), (2, 1), (2, 2), (8, 1), (9, 1)] {
+        let shape = SimShape { per_node, ..SimShape::from(nodes * per_node) };
+        assert_eq!(run(shape, Profile::Reordered, 1, costs_of_opening).err(), None);
+    }
+}
+
 fn rounds(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
 }
@@ -210,7 +284,8 @@ fn rounds(size: u32) -> u32 {
 fn costs_over_nodes(sim: &Sim) {
     let (near, leads) = (sim.near(Fault::Nothing), sim.leads(Fault::Nothing));
     for number in 1..=3 {
-        fence_over_nodes((&near, &leads), KINDS[0], number, 0).unwrap();
+        let opening = Opening::default();
+        fence_over_nodes((&near, &leads), &opening, (KINDS[0], number), 0).unwrap();
     }
     let SimCounts { post, flush, flush_all, .. } = near.counts();
     assert_eq!((post, flush, flush_all), (3 * 2 * rounds(near.size()), 0, 0));
