@@ -85,7 +85,7 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
     node.take_errors()
 }
 
-/// Before the first access behind a fence: waits for ranks that an opening fence has not waited for.
+/// At the first access behind a fence, waits for the ranks for which that fence has not waited.
 pub fn end_opening(window: &Window, node: &LocalWindow) -> Result<()> {
     let Some(many) = node.many_nodes() else { return Ok(()) };
     note_wait(window, &many);

@@ -61,7 +61,7 @@
 //! between. So the words of odd barriers show those of one barrier alone.
 //!
 //! A fence with MPI_MODE_NOPRECEDE ends no epoch, so it need not be a barrier (MPI-4.1 §12.5.1): a
-//! rank that is alone on its node tells the others ([`Opening`]), and waits for them at its first
+//! rank that is alone on its node tells the others ([`OpeningFence`]), and waits for them at its first
 //! access, or when it enters the next fence. Without the latter it could be two barriers before
 //! another one.
 //!
@@ -151,7 +151,7 @@ pub fn fence(words: &impl Words, kind: BarrierKind, number: u64, precede: bool) 
 /// waited. `kind`: the barrier of the ranks of this node.
 pub fn fence_over_nodes(
     (near, leads): (&impl Words, &impl Words),
-    opening: &Opening,
+    opening: &OpeningFence,
     (kind, number): (BarrierKind, u64),
     marked: u64,
 ) -> Result<()> {
@@ -175,16 +175,16 @@ pub fn mark(leads: &impl Words, node: Rank, number: u64) -> Result<()> {
 
 /// A fence of this rank that has not waited for the other ranks.
 #[derive(Default)]
-pub struct Opening {
+pub struct OpeningFence {
     /// its number, or 0
     number: AtomicU64,
 }
 
-impl Opening {
-    /// Enters the fence `number`, before which this rank has sent no operation since the one before
-    /// (MPI_MODE_NOPRECEDE), and waits for nobody: a call that accesses a target waits by
-    /// [`Opening::end`]. Returns whether the window lets it do so: if the rank is alone on its node,
-    /// and there are at most [`DIRECT_NODES_MAX`] nodes. Otherwise does nothing.
+impl OpeningFence {
+    /// Enters the fence `number`, to which this rank has sent no operation since the one before
+    /// (MPI_MODE_NOPRECEDE), and waits for no rank: a call that accesses a target waits by
+    /// [`OpeningFence::end`]. Returns whether the window lets it do so: if the rank is alone on its
+    /// node, and there are at most [`DIRECT_NODES_MAX`] nodes. Otherwise does nothing.
     pub fn begin(
         &self,
         (near, leads): (&impl Words, &impl Words),
@@ -196,7 +196,7 @@ impl Opening {
         }
         self.end(leads)?;
         near.set_own(MARKED, 0);
-        // Both wait for nobody; a tree counts the barriers.
+        // Both wait for no rank; a tree counts the barriers.
         barrier(near, kind, 2 * number - 1)?;
         tell_leaders(near, leads, number)?;
         barrier(near, kind, 2 * number)?;

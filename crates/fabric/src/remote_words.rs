@@ -214,7 +214,7 @@ impl<L: Locate> Far<L> {
     }
 
     /// Serves other processes until one of them has changed a word. Sleeps for requests when none
-    /// has come for a time.
+    /// has arrived for a time.
     fn serve(
         &self,
         (word, cell): (WordId, &AtomicU64),

@@ -14,7 +14,7 @@ use super::{Place, WideWindow};
 use crate::arena::control_blocks::ControlBlocks;
 use crate::arena::wide::WideArena;
 use crate::arena::wide::shared::Shared;
-use crate::epoch::fence::Opening;
+use crate::epoch::fence::OpeningFence;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
@@ -124,7 +124,7 @@ pub fn agree(
         _exposed: own.exposed,
         records: Known::default(),
         marked: Default::default(),
-        opening: Opening::default(),
+        opening: OpeningFence::default(),
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),

@@ -16,7 +16,7 @@ use crate::arena::wide::notes::Notes;
 use crate::arena::wide::shared::Shared;
 use crate::arena::wide::{Member, WideArena};
 use crate::epoch::exposure::{Posted, Started};
-use crate::epoch::fence::{DIRECT_NODES_MAX, Opening};
+use crate::epoch::fence::{DIRECT_NODES_MAX, OpeningFence};
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::Remote;
@@ -45,7 +45,7 @@ pub struct WideWindow {
     /// by node, the last put to it behind which this rank has sent a mark
     marked: [AtomicU64; DIRECT_NODES_MAX as usize],
     /// the last fence, if it has not waited for the other ranks
-    opening: Opening,
+    opening: OpeningFence,
     /// the areas of this rank's long lists of posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs

@@ -3,7 +3,7 @@
 use crate::fabric::layout;
 use crate::fabric::{WordAt, WordId, Words};
 use crate::fence::{
-    BarrierKind, DIRECT_NODES_MAX, Opening, absent, barrier, fence, fence_over_nodes, mark,
+    BarrierKind, DIRECT_NODES_MAX, OpeningFence, absent, barrier, fence, fence_over_nodes, mark,
 };
 use crate::rank_numbers::Rank;
 use fompi_simulator::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
@@ -144,7 +144,7 @@ fn what_a_barrier_forgets_is_noticed() {
 fn fence_of_node(
     sim: &Sim,
     (kind, fault): (BarrierKind, Fault),
-    opening: &Opening,
+    opening: &OpeningFence,
     number: u64,
     precede: bool,
 ) {
@@ -172,7 +172,7 @@ fn puts_between_fences_over_nodes(kind: BarrierKind, fault: Fault) -> impl Fn(&S
             let cell = |origin: Rank| (epoch % 2 * 16) as usize + origin.0 as usize;
             let mine = puts(sim.index(), epoch);
             ranks().filter(|_| mine).for_each(|to| sim.put(to, cell(sim.index()), epoch));
-            fence_of_node(sim, (kind, fault), &Opening::default(), epoch, mine);
+            fence_of_node(sim, (kind, fault), &OpeningFence::default(), epoch, mine);
             let mut others = ranks().filter(|origin| puts(*origin, epoch));
             assert!(others.all(|origin| sim.load(cell(origin)) == epoch), "not there");
         }
@@ -210,7 +210,7 @@ fn what_a_fence_over_nodes_forgets_is_noticed() {
     }
 }
 
-/// Ranks that put into all others between an opening fence and a closing one, but not in each epoch.
+/// Ranks that put into all others between opening and closing fences, but not in each epoch.
 fn puts_behind_opening_fences(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let ranks = || (0..sim.shape().ranks).map(Rank);
@@ -219,7 +219,7 @@ fn puts_behind_opening_fences(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) 
         let shows =
             |epoch| ranks().all(|origin| sim.load(origin.0 as usize) == last(origin, epoch));
         let (near, leads) = (sim.near(fault), sim.leads(fault));
-        let opening = Opening::default();
+        let opening = OpeningFence::default();
         for epoch in 1..=4 {
             assert!(shows(epoch - 1), "a put came before the target opened its epoch");
             let number = 2 * epoch - 1;
@@ -262,7 +262,7 @@ fn what_an_opening_fence_forgets_is_noticed() {
 /// An opening fence of a rank alone on its node costs a post to each other node, and no wait.
 fn costs_of_opening(sim: &Sim) {
     let (near, leads) = (sim.near(Fault::Nothing), sim.leads(Fault::Nothing));
-    let begun = Opening::default().begin((&near, &leads), KINDS[0], 1).unwrap();
+    let begun = OpeningFence::default().begin((&near, &leads), KINDS[0], 1).unwrap();
     assert_eq!(begun, near.size() == 1 && leads.size() <= DIRECT_NODES_MAX);
     let post = if begun { leads.size() - 1 } else { 0 };
     assert_eq!(leads.counts(), SimCounts { post, ..SimCounts::default() });
@@ -284,7 +284,7 @@ fn rounds(size: u32) -> u32 {
 fn costs_over_nodes(sim: &Sim) {
     let (near, leads) = (sim.near(Fault::Nothing), sim.leads(Fault::Nothing));
     for number in 1..=3 {
-        let opening = Opening::default();
+        let opening = OpeningFence::default();
         fence_over_nodes((&near, &leads), &opening, (KINDS[0], number), 0).unwrap();
     }
     let SimCounts { post, flush, flush_all, .. } = near.counts();
