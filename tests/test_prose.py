@@ -17,9 +17,10 @@ FOLDERS = ("guide", "concepts", "reference", "internals")
 PAGES = [TOP / "README.md", TOP / "docs" / "README.md", TOP / "docs" / "performance.md",
          *sorted(path for folder in FOLDERS for path in (TOP / "docs" / folder).glob("*.md"))]
 SPELLED = [*PAGES, *sorted((TOP / "docs" / "decisions").glob("*.md")), TOP / "docs" / "style.md",
-           *(TOP / name for name in ("CONTRIBUTING.md", "examples/README.md", "benches/README.md"))]
+           *(TOP / name for name in ("CONTRIBUTING.md", "examples/README.md", "benches/README.md",
+                                   "benches/fairness.md"))]
 # The pages for developers, which have names of files in long lists.
-MORE = [TOP / "CONTRIBUTING.md", *(TOP / name / "README.md" for name in
+MORE = [TOP / "CONTRIBUTING.md", TOP / "benches/fairness.md", *(TOP / name / "README.md" for name in
                                    ("benches", "c-tests", "c-tests/adapter", "examples", "scripts"))]
 # Where comments, and the sentences of conformance rows, have none of the words of COMMENT_RULES.
 COMMENTED = [path for path in sorted(TOP / name for name in subprocess.run(

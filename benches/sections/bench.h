@@ -113,7 +113,7 @@ typedef struct Measurement {
 } Measurement;
 
 /* The tables, each in a file of its own, which end with a row without a name. */
-extern const Measurement transfers[], derived[], overlaps[], atomics[], epochs[], locks[],
+extern const Measurement transfers[], derived[], overlaps[], computings[], atomics[], epochs[], locks[],
     creation[], memories[], messages[], by_hand[], by_threads[];
 
 /* Memory that shows whether it was transferred: a byte for each place and each seed. */

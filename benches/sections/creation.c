@@ -12,6 +12,7 @@ static const char *const freed[KINDS] = {"win_allocate_free", "win_allocate_shar
                                          "win_create_dynamic_free"};
 
 static char *own, *base;
+static MPI_Comm comm; /* that the window is of */
 static MPI_Win win;
 static MPI_Aint start;
 
@@ -20,14 +21,14 @@ static void make(Kind kind, long bytes) {
     start = 0;
     base = own;
     if (kind == ALLOCATE)
-        MPI_Win_allocate(length, 1, MPI_INFO_NULL, job.comm, &base, &win);
+        MPI_Win_allocate(length, 1, MPI_INFO_NULL, comm, &base, &win);
     if (kind == SHARED)
-        MPI_Win_allocate_shared(length, 1, MPI_INFO_NULL, job.comm, &base, &win);
+        MPI_Win_allocate_shared(length, 1, MPI_INFO_NULL, comm, &base, &win);
     if (kind == ALLOC_MEM_CREATE) MPI_Alloc_mem(length, MPI_INFO_NULL, &base);
     if (kind == CREATE || kind == ALLOC_MEM_CREATE)
-        MPI_Win_create(base, length, 1, MPI_INFO_NULL, job.comm, &win);
+        MPI_Win_create(base, length, 1, MPI_INFO_NULL, comm, &win);
     if (kind == DYNAMIC) {
-        MPI_Win_create_dynamic(MPI_INFO_NULL, job.comm, &win);
+        MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &win);
         MPI_Win_attach(win, base, length);
     }
 }
@@ -58,6 +59,7 @@ static int works(Kind kind, long bytes) {
 
 static void point(Kind kind, long bytes) {
     static Series making, freeing;
+    comm = job.comm;
     own = aligned_alloc(4096, ((size_t)bytes + 4095) / 4096 * 4096);
     memset(own, 0, (size_t)bytes);
     int is_verified = works(kind, bytes);
@@ -83,6 +85,32 @@ static void point(Kind kind, long bytes) {
     report(freed[kind], "bytes", bytes, &freeing, is_verified);
     free(own);
 }
+/* The first window of a communicator, for which a layer may have to make more than for later ones. */
+static void first_point(const char *name, Kind kind, long bytes) {
+    static Series making;
+    own = calloc(1, (size_t)bytes);
+    int is_verified = 1;
+    double begin = now_ns();
+    long runs = 0;
+    for (; goes_on(runs, begin); runs++) {
+        MPI_Comm_dup(job.comm, &comm);
+        MPI_Barrier(comm);
+        double start_ns = now_ns();
+        make(kind, bytes);
+        making.values[runs] = now_ns() - start_ns;
+        release(kind);
+        if (runs == 0) is_verified = works(kind, bytes);
+        MPI_Comm_free(&comm);
+    }
+    making.runs = runs;
+    making.batch = 1;
+    combine_series(&making);
+    report(name, "bytes", bytes, &making, is_verified);
+    free(own);
+}
+static void first_allocate(long bytes) { first_point("first_win_allocate", ALLOCATE, bytes); }
+static void first_create(long bytes) { first_point("first_win_create", CREATE, bytes); }
+
 static void allocate(long bytes) { point(ALLOCATE, bytes); }
 static void shared(long bytes) {
     if (job.is_one_node) point(SHARED, bytes);
@@ -103,4 +131,6 @@ const Measurement creation[] = {
     ROW("win_create", "MPI_Win_create over memory of malloc; its free", create),
     ROW("alloc_mem_win_create", "MPI_Alloc_mem and MPI_Win_create; its free", alloc_mem_create),
     ROW("win_create_dynamic", "MPI_Win_create_dynamic and MPI_Win_attach; its free", dynamic),
+    ROW("first_win_allocate", "MPI_Win_allocate on a new communicator", first_allocate),
+    ROW("first_win_create", "MPI_Win_create on a new communicator", first_create),
     {0}};

@@ -142,6 +142,17 @@ static void contended_shared(long operations) {
     unlock(SHARED, job.target, wide.win);
 }
 
+/* Once in a job: the first put of rank 0 to another rank, which may have to connect to it. */
+static void first_contact(long value) {
+    MPI_Barrier(job.comm);
+    double begin = now_ns();
+    if (is_origin()) locked_put(SHARED);
+    series.values[0] = is_origin() ? now_ns() - begin : 0;
+    series.runs = series.batch = 1;
+    combine_series(&series);
+    report("first_contact", "ranks", value, &series, verify_put(value));
+}
+
 #define ROW(name, what, call, callers)                                                           \
     {                                                                                            \
         name, "ranks", NULL, what, NO_EPOCH, 65536, 2, {callers, call, NULL, NULL, 0, 1}, NULL,  \
@@ -163,6 +174,8 @@ const Measurement locks[] = {
     ROW("lock_put_exclusive", "exclusive lock, put of a byte, unlock", put_exclusive, ORIGIN),
     ROW("lock_put_shared", "shared lock, put of a byte, unlock", put_shared, ORIGIN),
     ROW("lock_all_put", "lock_all, put of a byte, unlock_all", put_all, ORIGIN),
+    {"first_contact", "ranks", NULL, "the first shared lock, put of a byte and unlock of a job",
+     NO_EPOCH, 65536, 2, {0}, NULL, NULL, first_contact},
     {"lock_calls", "ranks", NULL, "lock and unlock of each kind, each by itself", SMALL_WINDOWS,
      65536, 2, {0}, NULL, NULL, calls_point},
     CONTENDED("lock_contended", "all ranks: exclusive lock of one target, puts of a byte, unlock",

@@ -14,9 +14,9 @@ static const Job defaults = {.runs_max = 1000,
                              .target = -1,
                              .all_verified = 1};
 
-static const Measurement *const tables[] = {transfers, derived,  overlaps, atomics,  epochs,
-                                            locks,     creation, memories, messages, by_hand,
-                                            by_threads};
+static const Measurement *const tables[] = {transfers, derived, overlaps, computings,
+                                            atomics,   epochs,  locks,    creation,
+                                            memories,  messages, by_hand, by_threads};
 enum { VALUES_MAX = 256, SMALL_BYTES = 65536 };
 
 static long given[VALUES_MAX]; /* values of the parameter from the command line */

@@ -14,7 +14,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from programs import BUILD, ROOT, Mpi, environment
+from programs import BUILD, ROOT, Mpi
 
 DEFINITIONS = ROOT / "benches" / "definitions.toml"
 SOURCES = ROOT / "benches" / "sections"
@@ -179,12 +179,26 @@ def arguments(parts, window, runs, seconds):
 
 
 def settings_for(mpi, place, table):
-    """Variables that definitions.toml has for this MPI and that are not set already."""
+    """Variables that definitions.toml has for this MPI, in all layers; what is set already stays."""
     variables = {}
     for setting in table:
         if title(mpi).startswith(setting["mpi"]) and setting["place"] == place:
             variables |= setting["variables"]
-    return {name: value for name, value in variables.items() if name not in os.environ}
+    return {name: os.environ.get(name, value) for name, value in variables.items()}
+
+
+# A line of an MPI by which a measurement fails: the MPI does something else than it was asked for.
+ERROR = re.compile(r"\b(errors?|fail(s|ed|ure|ures)?|abort(s|ed)?|unable|cannot|not found)\b", re.IGNORECASE)
+WARNING = re.compile(r"\bwarn(ing)?\b", re.IGNORECASE)
+
+
+def error_line(lines, warnings):
+    """The first line of a run's output in which the MPI reports an error, or nothing. What it calls a
+    warning goes into `warnings`, without numbers."""
+    own = ("begin=", "measurement=", "example=", "fompi:")
+    lines = [line.strip() for line in lines if not line.startswith(own)]
+    warnings |= {re.sub(r"\d+", "N", line) for line in lines if WARNING.search(line)}
+    return next((line for line in lines if ERROR.search(line) and not WARNING.search(line)), "")
 
 
 def stopped(child):
@@ -238,31 +252,37 @@ def ended(child, seconds, lines, each):
     return False
 
 
+def command(mpi, layer, library, nodes, ranks, program, seconds):
+    """The command line of a job on this node, or on simulated ones."""
+    is_ours = layer == "libfompi"
+    if not nodes:
+        return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program]
+    values = {"FOMPI_NET": os.environ.get("FOMPI_NET", "tcp"), "FOMPI_FALLBACK": "error"}
+    return mpi.cluster_command(ranks, -(-ranks // nodes), [library] if is_ours else [], program,
+                               values if is_ours else {}, seconds)
+
+
+def environment_of(mpi, library, nodes, settings):
+    """The environment of a job; the layers share it."""
+    return mpi.environment() | {"FOMPI_FALLBACK": "error", "FOMPI_LIB": str(library)} | \
+        settings_for(mpi, "nodes" if nodes else "node", settings)
+
+
 class Runner:
     """Starts jobs on this node, or between simulated nodes."""
 
     def __init__(self, options, settings, library):
         self.runs, self.seconds, self.nodes = options.runs, options.seconds, options.nodes
         self.settings, self.library, self.smoke = settings, library, options.smoke
+        self.warnings = set()
         self.deadline = options.start + 60 * options.minutes if options.minutes else math.inf
 
     def command(self, engine, ranks, words):
-        mpi, program = engine.mpi, [str(engine.program), *words]
-        is_ours = engine.layer == "libfompi"
-        if self.nodes:
-            values = {"FOMPI_NET": os.environ.get("FOMPI_NET", "tcp"), "FOMPI_FALLBACK": "error"}
-            per_node = -(-ranks // self.nodes)
-            return mpi.cluster_command(ranks, per_node, [self.library] if is_ours else [], program,
-                                       values if is_ours else {}, 600)
-        return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program]
+        return command(engine.mpi, engine.layer, self.library, self.nodes, ranks,
+                       [str(engine.program), *words], 600)
 
     def environment(self, engine):
-        mpi = engine.mpi
-        values = mpi.environment() if mpi.prefix else environment()
-        values |= {"FOMPI_FALLBACK": "error", "FOMPI_LIB": str(self.library)}
-        if engine.layer != "libfompi":
-            values |= settings_for(mpi, "nodes" if self.nodes else "node", self.settings)
-        return values
+        return environment_of(engine.mpi, self.library, self.nodes, self.settings)
 
     def run(self, job, share, progress):
         """All points of a job. After a measurement in which the job broke off it goes on with the
@@ -280,7 +300,12 @@ class Runner:
             began = time.monotonic()
             status, lines, said = self.watched(job, parts, min(seconds, left), progress)
             begun = [line[6:].strip() for line in lines if line.startswith("begin=")]
+            wrong = error_line([*lines, *said], self.warnings)
+            if wrong and status in (0, 1):
+                job.broken |= {name: f"the MPI reports: {wrong[:120]}" for name, _ in parts}
+                break
             points += self.points(job, lines)
+            said = " / ".join(said[:3])[:300]
             if status in (0, 1) and len(begun) == len(parts):
                 break
             if status is None and seconds > left:
@@ -296,7 +321,7 @@ class Runner:
         return points
 
     def watched(self, job, parts, seconds, progress):
-        """A run: its status (None after the time), its lines, and the end of what it complains."""
+        """A run: its status (None after the time), its lines, and those that it complains in."""
         words = arguments(parts, job.window, self.runs, self.seconds)
         # An MPI that breaks off may print any bytes.
         child = subprocess.Popen(self.command(job.engine, job.ranks, words), text=True,
@@ -323,7 +348,7 @@ class Runner:
         for reader in readers:
             reader.join(STOP_SECONDS)
         said = [line.strip() for line in errors if re.search(r"\w", line)]
-        return None if is_late else child.returncode, list(lines), " / ".join(said[:3])[:300]
+        return None if is_late else child.returncode, list(lines), said
 
     def points(self, job, lines):
         points, asked = [], ""

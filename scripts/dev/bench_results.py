@@ -15,8 +15,6 @@ from programs import ROOT
 
 COLUMNS = ("figure place nodes ranks mpi layer measurement parameter value window unit median "
            "least p90 runs rounds verified more").split()
-VIOLATION_COLUMNS = ("rule place nodes ranks mpi layer window parameter value unit median least "
-                     "than_median than_least times").split()
 
 
 class Results:
@@ -107,13 +105,13 @@ def library_version(library):
     return found.group(1) if found else "unknown"
 
 
-def head(mpis, library, command, load):
-    """The lines in front of a CSV, without the marks of a comment."""
+def head(mpis, library, command, load, hosts=()):
+    """The lines in front of a CSV, without the marks of a comment; `hosts`: those of host_layers."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return [f"date: {now}", f"command: {command}",
             f"machine: {processor()}, {len(os.sched_getaffinity(0))} processors, {cores()} cores",
             f"kernel: {platform.system()} {platform.release()}",
-            *(f"mpi: {title(mpi)}" for mpi in mpis),
+            *(f"mpi: {title(mpi)}" for mpi in mpis), *hosts,
             f"libfompi: {library_version(library)}, commit "
             f"{one_line(['git', 'rev-parse', '--short', 'HEAD']) or 'unknown'}",
             f"load: {load:.1f} before, {os.getloadavg()[0]:.1f} after"]
@@ -176,73 +174,86 @@ def short(number, unit):
 
 
 class Violations:
-    """The comparisons of the rules with the points."""
+    """The comparisons of the rules with the rows of a CSV, or of several: only rows of one record are
+    compared, and none of more ranks than cores; `cores`: those of the machine of a row."""
 
-    def __init__(self, rules, tolerance, results):
-        self.rules, self.tolerance, self.results = rules, tolerance, results
+    def __init__(self, rules, tolerance, table, cores):
+        self.rules, self.tolerance = rules, tolerance
         self.compared = 0
-        self.by_name = {}
-        for key in results.rounds:
-            self.by_name[key[:4] + key[5:]] = key
+        # What needs no window is compared with calls on any.
+        self.by_name = {self.name(row) + (("allocate" if row["window"] == "none" else row["window"]),): row
+                        for row in table if int(row["ranks"]) <= cores(row)}
+
+    @staticmethod
+    def name(row):
+        return tuple(row.get(part) for part in ("record", "place", "mpi", "layer", "measurement")) + \
+            (int(row["ranks"]), int(row["value"]))
 
     def find(self):
-        """(rule, key of the call, how many times slower) of each violation."""
+        """The rows of violations: the call, what it is compared with, and how many times slower."""
         found = []
         for rule in self.rules:
-            for name, key in self.by_name.items():
-                if name[4] != rule["call"] or name[1] not in ("plain", "libfompi"):
+            for name, row in self.by_name.items():
+                if row["measurement"] != rule["call"] or row["layer"] not in ("plain", "libfompi"):
                     continue
-                if "values" in rule and name[5] not in rule["values"]:
+                if "values" in rule and name[6] not in rule["values"]:
                     continue
-                limits = self.limits(rule, name)
-                if limits is None:
-                    continue
-                self.compared += 1
-                times = [self.results.value(key, which) / limit if limit else 1
-                         for which, limit in zip(("median", "least"), limits)]
-                if min(times) > 1 + self.tolerance:
-                    found.append((rule, key, limits, times[0]))
+                violation = (self.share if "share" in rule else self.slower)(rule, name, row)
+                found += [{"rule": rule["name"], "text": rule["text"], **row, **violation}] if violation else []
         return found
 
-    def limits(self, rule, name):
-        """The median and the least time of what the call could be made of; None if a part of it
-        was not measured."""
-        mpi, layer, ranks, window, _, value = name
+    def other(self, name, layer, measurement, value, window):
+        """The row of another call of the same MPI at the same number of ranks."""
+        return self.by_name.get((*name[:3], layer, measurement, name[5], value, window))
+
+    def slower(self, rule, name, row):
+        layer, window = row["layer"], name[7]
         if "layer" in rule:
             layer, window = rule["layer"], "allocate"
         half = rule.get("half", False)
-        if half and value % 2:
+        if half and name[6] % 2:
             return None
-        keys = [self.by_name.get((mpi, layer, ranks, window, part, value // 2 if half else value))
-                for part in rule["than"]]
-        if None in keys:
+        parts = [self.other(name, layer, part, name[6] // 2 if half else name[6], window)
+                 for part in rule["than"]]
+        if None in parts:
             return None
-        return [sum(self.results.value(key, which) for key in keys) * (2 if half else 1)
-                for which in ("median", "least")]
+        self.compared += 1
+        limits = [sum(float(part[which]) for part in parts) * (2 if half else 1)
+                  for which in ("median", "least")]
+        times = [float(row[which]) / limit if limit else 1
+                 for which, limit in zip(("median", "least"), limits)]
+        if min(times) <= 1 + self.tolerance:
+            return None
+        return {"than": short(limits[0], row["unit"]), "own": short(float(row["median"]), row["unit"]),
+                "times": f"{times[0]:.2f}"}
+
+    def share(self, rule, name, row):
+        """Of libfompi alone: below the largest share of the other layers of the same run."""
+        others = [other for layer in rule["layers"] for part in rule["than"]
+                  if (other := self.other(name, layer, part, name[6], name[7]))]
+        if row["layer"] != "libfompi" or not others:
+            return None
+        self.compared += 1
+        own, most = of_more(row, rule["share"]), max(of_more(other, rule["share"]) for other in others)
+        return {"own": f"{own:.2f}", "than": f"{most:.2f}", "times": "-"} if own < most else None
 
 
-def violation_rows(found, results, place, nodes):
-    for rule, key, limits, times in found:
-        row = results.row(key)
-        yield {"rule": rule["name"], "place": place, "nodes": nodes, "times": f"{times:.2f}",
-               "than_median": shown(limits[0]), "than_least": shown(limits[1]),
-               **{name: row[name] for name in ("ranks", "mpi", "layer", "window", "parameter",
-                                               "value", "unit", "median", "least")}}
+def of_more(row, name):
+    """A further pair of a row, as a number."""
+    return float(dict(pair.split("=", 1) for pair in row["more"].split()).get(name, "nan"))
 
 
-def violation_lines(found, results):
+def violation_lines(found):
     """A line for each rule and engine that violates it."""
     groups = {}
-    for rule, key, _, times in found:
-        row = results.row(key)
-        groups.setdefault((rule["text"], row["mpi"], row["layer"]), []).append((times, row))
+    for row in found:
+        groups.setdefault((row["text"], row["mpi"], row["layer"]), []).append(row)
     lines, text = [], None
     for (rule, mpi, layer), members in groups.items():
         if rule != text:
             lines.append(f"  {rule}, but:")
             text = rule
-        times, worst = max(members, key=lambda m: m[0])
-        lines.append(f"    {mpi}, {layer}: up to {times:.2f} times "
-                     f"({short(float(worst['median']), 'ns')} at {worst['parameter']} "
-                     f"{worst['value']}, {worst['ranks']} ranks), at {len(members)} points")
+        worst = max(members, key=lambda row: float(row["times"].replace("-", "0")))
+        lines.append(f"    {mpi}, {layer}: {worst['own']} against {worst['than']} at {worst['parameter']} "
+                     f"{worst['value']}, {worst['ranks']} ranks; at {len(members)} points")
     return lines

@@ -1,12 +1,12 @@
 """The page of scripts/paper: HTML with a picture for each panel, from the CSVs of scripts/bench and
 of the applications. It needs no network to be read."""
 
-import csv
 import html
 import re
 from pathlib import Path
 
 import paper_plots
+from bench_results import of_more
 
 STYLE = """
 :root { color-scheme: light }
@@ -35,11 +35,6 @@ dt { font-weight: bold } dd { margin: 0; overflow-wrap: anywhere }
 PLACES = {"node": "On one node", "nodes": "Between simulated nodes, over TCP"}
 
 
-def place_of(path):
-    """Where the run of a CSV was, by its name."""
-    return "between nodes" if "-nodes" in path.name else "one node"
-
-
 def escaped(text):
     return html.escape(str(text))
 
@@ -49,21 +44,14 @@ def said(text):
     return re.sub(r"`(.*?)`", r"<code>\1</code>", escaped(text))
 
 
-def read(path):
-    """The head lines and the rows of a CSV; nothing where there is none."""
-    if not path.exists():
-        return [], []
-    lines = path.read_text(encoding="utf-8").splitlines()
-    head = [line[2:] for line in lines if line.startswith("# ")]
-    return head, list(csv.DictReader(line for line in lines if not line.startswith("#")))
-
-
-def lines_of(rows, by_ranks):
-    """The lines of a panel: (mpi, layer, points)."""
+def lines_of(rows, by_ranks, share):
+    """The lines of a panel: (mpi, layer, points), with the median and the 90th percentile of a point, or
+    a pair of `more`, which has none."""
     found = {}
     for row in rows:
-        x = row["ranks"] if by_ranks else row["value"]
-        found.setdefault((row["mpi"], row["layer"]), []).append((float(x), float(row["median"])))
+        x = float(row["ranks"] if by_ranks else row["value"])
+        y = (of_more(row, share), None) if share else (float(row["median"]), float(row["p90"]))
+        found.setdefault((row["mpi"], row["layer"]), []).append((x, *y))
     return [(mpi, layer, points) for (mpi, layer), points in sorted(found.items())]
 
 
@@ -106,8 +94,10 @@ class Page:
                     continue
                 title = series["rma"].replace("_", " ") + (f", {ranks} ranks" if ranks else "")
                 name = f"{figure['name']}-{place}-{series['rma']}-{ranks or 'ranks'}"
+                share = figure.get("shown")
                 drawn += self.picture(name, title, "ranks" if by_ranks else figure["parameter"],
-                                      "median", part[0]["unit"], lines_of(part, by_ranks), mpis)
+                                      share or "median", "" if share else part[0]["unit"],
+                                      lines_of(part, by_ranks, share), mpis)
         return drawn
 
     def figure(self, name, rows):
@@ -137,40 +127,29 @@ class Page:
             if text:
                 self.add(f"<h2>{escaped(section['title'])}</h2>\n{text}")
 
-    def machine(self, heads):
-        """What was measured on, from the heads of the CSVs by what they have: first what all runs
-        share, then a line for each run."""
-        runs = {}
-        for what, head in heads:
-            facts = {}
-            for line in head:
-                name, _, value = line.partition(": ")
-                facts.setdefault(name, []).append(value)
-            runs.setdefault(tuple((name, ", ".join(values)) for name, values in facts.items()),
-                            []).append(what)
-        shared = [fact for fact in next(iter(runs), ()) if all(fact in run for run in runs)]
-        self.add("<dl>\n")
-        for name, value in shared:
-            self.fact(name, escaped(value))
-        for run, whats in runs.items():
-            own = dict(fact for fact in run if fact not in shared)
-            command = own.pop("command", "")
-            text = "; ".join(f"{escaped(name)} {escaped(value)}" for name, value in own.items())
-            self.fact(", ".join(whats), text + (f"<br><code>{escaped(command)}</code>" * bool(command)))
-        self.add("</dl>\n")
+    def records(self, records):
+        """What was measured on, and with which settings of the MPIs: from the heads of the CSVs."""
+        names = ["date", "machine", "kernel", "libfompi", "load"]
+        self.add("<h2>Records</h2>\n")
+        self.table(["record", *names], [[name, *(", ".join(record.facts(name).get(fact, ["-"]))
+                                                for fact in names)]
+                                       for record in records for name in record.heads])
+        self.add("<p>The settings of the host MPIs, in all layers, and the component that carried the "
+                 "one-sided calls of each kind of window, as the MPI itself says:</p>\n")
+        self.table(["record", "MPI", "settings", "components"],
+                   [[name, mpi, settings, "; ".join(components)]
+                    for record in records for name, mpi, settings, *components in record.hosts()])
 
-    def fact(self, name, value):
-        self.add(f"<dt>{escaped(name)}</dt><dd>{value}</dd>\n")
-
-    def violations(self, rows):
+    def violations(self, found):
         """The calls of libfompi that are slower than what they could be made of."""
-        ours = [row for row in rows if row["layer"] == "libfompi"]
         self.add("<h2>Self-consistent performance</h2>\n<p>A call should not be slower than what "
-                 "it could be made of (foMPI, section 2.1). These calls of libfompi were:</p>\n")
-        columns = {"rule": "rule", "place": "place", "ranks": "ranks", "mpi": "MPI",
-                   "window": "window", "parameter": "parameter", "value": "value",
-                   "times": "times slower"}
-        self.table(list(columns.values()), [[row[name] for name in columns] for row in ours])
+                 "it could be made of (foMPI, section 2.1), and should overlap as much as the other "
+                 "layers. With a core for each rank, these calls of libfompi do not:</p>\n")
+        columns = {"text": "rule", "place": "place", "ranks": "ranks", "mpi": "MPI",
+                   "window": "window", "parameter": "parameter", "value": "value", "own": "libfompi",
+                   "than": "compared with", "times": "times slower"}
+        self.table(list(columns.values()), [[row[name] for name in columns] for row in found
+                                            if row["layer"] == "libfompi"])
 
     def table(self, columns, lines):
         if not lines:

@@ -1,6 +1,7 @@
 """The plots of scripts/paper, by matplotlib: a file of SVG for each panel. A panel has one
 measurement or one application, and a line for each engine."""
 
+import math
 import re
 import statistics
 
@@ -59,19 +60,27 @@ def shorten(path):
 
 
 def panel(path, title, x_name, y_name, unit, lines, mpis):
-    """Draws lines, each (mpi, layer, points), where a point is (x, y). Nothing below two points in
-    all. Returns whether the panel was drawn."""
-    values = [y for _, _, points in lines for _, y in points if y > 0]
+    """Draws lines, each (mpi, layer, points), where a point is (x, y, p90 or None), which a whisker
+    reaches. Nothing below two points in all. Returns whether the panel was drawn."""
+    is_share = not unit  # of something, from 0 to 1
+    lines = [(mpi, layer, [point for point in points if point[1] > 0 or is_share])
+             for mpi, layer, points in lines]
+    values = [point[1] for _, _, points in lines for point in points]
     if len(values) < 2:
         return False
     shown_unit, divided = scaled(unit, values)
     figure, axes = plt.subplots(figsize=(5.2, 3.9))
     for mpi, layer, points in lines:
-        points = sorted(point for point in points if point[1] > 0)
+        points = sorted(points, key=lambda point: point[0])
         if points:
-            axes.plot([x for x, _ in points], [y / divided for _, y in points],
-                      label=engine_name(mpi, layer), **style(mpis, mpi, layer))
-    xs = sorted({x for _, _, points in lines for x, _ in points})
+            how = style(mpis, mpi, layer)
+            axes.plot([x for x, _, _ in points], [y / divided for _, y, _ in points],
+                      label=engine_name(mpi, layer), **how)
+            # One path for all whiskers of a line, which is short as SVG.
+            ends = [end for x, y, p90 in points if p90 for end in ((x, y), (x, p90), (x, math.nan))]
+            axes.plot([x for x, _ in ends], [y / divided for _, y in ends], color=how["color"],
+                      linewidth=0.8)
+    xs = sorted({point[0] for _, _, points in lines for point in points})
     if len(xs) > 1 and min(xs) > 0:
         axes.set_xscale("log", base=2 if x_name in ("bytes", "ranks") else 10)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(
@@ -79,7 +88,7 @@ def panel(path, title, x_name, y_name, unit, lines, mpis):
     if len(xs) <= 6:
         axes.set_xticks(xs)
         axes.xaxis.set_minor_locator(ticker.NullLocator())
-    if max(values) / min(values) > 8:
+    if not is_share and max(values) / min(values) > 8:
         axes.set_yscale("log")
         if max(values) / min(values) < 200:  # powers of ten alone would be one or two
             axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))

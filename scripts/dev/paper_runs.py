@@ -1,27 +1,28 @@
-"""The applications of scripts/paper: programs of examples, run plain and with libfompi in turns.
-Each program runs its message-passing and its one-sided variants in one process."""
+"""The applications of scripts/paper: programs of examples. In each round the message-passing variants on
+the MPI, the one-sided ones on the MPI, and the same with libfompi take turns, each in a job of its own."""
 
 import csv
-import os
 import re
 import statistics
 import subprocess
 import sys
 
-from bench_jobs import launcher, title
+import host_layers
+from bench_jobs import command, compiled, environment_of, error_line, title
 from programs import BUILD, CLUSTER, ROOT
 
-COLUMNS = ("program place nodes ranks mpi layer variant seconds least runs verified more").split()
-LAYERS = ("plain", "libfompi")
+COLUMNS = ("program place nodes ranks mpi layer variant seconds least p90 runs verified more").split()
+# Message-passing variants need no window, so they are run once, on the MPI alone.
+LAYERS = ("messages", "plain", "libfompi")
 RESULT = re.compile(r"^example=(\S+) (.*)$", re.MULTILINE)
 SECONDS_MAX = 300
 
 
-def ranks_of(application, most):
-    """Numbers of ranks, at most so many: those of the table, or the powers of two."""
+def ranks_of(application, least, most):
+    """Numbers of ranks from `least` to `most`: those of the table, or the powers of two."""
     powers = [1, 2, 4, 8, 16, 32, 64]
     wanted = application["ranks"] if isinstance(application["ranks"], list) else powers
-    return [ranks for ranks in wanted if ranks <= most]
+    return [ranks for ranks in wanted if least <= ranks <= most]
 
 
 def build(mpi):
@@ -35,21 +36,13 @@ def build(mpi):
     return out
 
 
-def command_of(mpi, library, layer, nodes, ranks, program):
-    """The command line and the environment of a run."""
-    is_ours = layer == "libfompi"
-    ours = {"FOMPI_FALLBACK": "error"} | ({"FOMPI_NET": "tcp"} if nodes else {})
-    values = mpi.environment()
-    if is_ours:
-        values |= ours | {"FOMPI_LIB": str(library)}
-    elif mpi.name == "openmpi" and mpi.version.startswith("4."):
-        # Its osc/rdma fails in MPI_Compare_and_swap on one node.
-        values["OMPI_MCA_osc"] = "^rdma"
-    if not nodes:
-        return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program], values
-    per_node = -(-ranks // nodes)
-    preload, settings = ([library], ours) if is_ours else ([], {})
-    return mpi.cluster_command(ranks, per_node, preload, program, settings, SECONDS_MAX), values
+def variants_of(applications, program, layer):
+    """The variants that a layer runs of a program, of all of its entries."""
+    found = {}
+    for one in applications:
+        if one["program"] == program:
+            found |= dict.fromkeys(one["messages"] if layer == "messages" else [one["onesided"]])
+    return list(found)
 
 
 def results(text):
@@ -64,59 +57,61 @@ def results(text):
 class Runs:
     """What the runs of all rounds gave: pairs by (program, ranks, mpi, layer, variant)."""
 
-    def __init__(self, nodes):
+    def __init__(self, applications, library, nodes, settings):
+        self.applications, self.library, self.settings = applications, library, settings
         self.place, self.nodes = "nodes" if nodes else "node", nodes
-        self.seen, self.failed = {}, []
+        self.seen, self.failed, self.warnings = {}, [], set()
 
-    def add(self, application, mpi, library, layer, ranks, folders):
-        program = [str(folders[mpi.label] / application["program"]),
-                   *application["arguments"].split()]
-        command, values = command_of(mpi, library, layer, self.nodes, ranks, program)
+    def add(self, application, mpi, layer, ranks, folder):
+        variants = variants_of(self.applications, application["program"], layer)
+        program = [str(folder / application["program"]), *application["arguments"].split(),
+                   "--variant", ",".join(variants)]
+        words = command(mpi, layer, self.library, self.nodes, ranks, program, SECONDS_MAX)
         what = f"{application['program']}, {ranks} ranks, {title(mpi)}, {layer}"
         try:
-            run = subprocess.run(command, env=values, stdin=subprocess.DEVNULL, text=True,
+            run = subprocess.run(words, env=environment_of(mpi, self.library, self.nodes, self.settings),
+                                 stdin=subprocess.DEVNULL, text=True, errors="replace",
                                  capture_output=True, timeout=SECONDS_MAX + 20)
         except subprocess.TimeoutExpired:
             self.failed.append(f"{what}: no end after {SECONDS_MAX} s")
             return
-        if run.returncode:
-            reason = (run.stderr.strip().splitlines() or [""])[-1]
-            self.failed.append(f"{what}: status {run.returncode} {reason}")
-        for variant, pairs in results(run.stdout).items():
+        wrong = error_line((run.stdout + run.stderr).splitlines(), self.warnings)
+        if run.returncode or wrong:
+            self.failed.append(f"{what}: status {run.returncode} {wrong}")
+        for variant, pairs in results(run.stdout).items() if not wrong else ():
             key = application["program"], ranks, title(mpi), layer, variant
             self.seen.setdefault(key, []).append(pairs)
 
     def rows(self):
         for (program, ranks, mpi, layer, variant), all_pairs in self.seen.items():
-            seconds = [float(pairs["seconds"]) for pairs in all_pairs]
             in_order = sorted(all_pairs, key=lambda pairs: float(pairs["seconds"]))
-            middle = in_order[len(seconds) // 2]
+            seconds = [float(pairs["seconds"]) for pairs in in_order]
             columns = ("variant", "ranks", "seconds", "verified")
-            more = " ".join(f"{name}={value}" for name, value in middle.items()
+            more = " ".join(f"{name}={value}" for name, value in in_order[len(seconds) // 2].items()
                             if name not in columns)
             yield {"program": program, "place": self.place, "nodes": self.nodes or 1, "ranks": ranks,
                    "mpi": mpi, "layer": layer, "variant": variant,
-                   "seconds": f"{statistics.median(seconds):.9f}", "least": f"{min(seconds):.9f}",
-                   "runs": len(seconds), "more": more,
+                   "seconds": f"{statistics.median(seconds):.9f}", "least": f"{seconds[0]:.9f}",
+                   "p90": f"{seconds[len(seconds) * 9 // 10]:.9f}", "runs": len(seconds), "more": more,
                    "verified": int(all(pairs["verified"] == "1" for pairs in all_pairs))}
 
 
-def run_all(applications, mpis, library, nodes, rounds, ranks_max, say):
-    """Runs the applications on one node, or between `nodes` simulated ones that are up."""
-    runs = Runs(nodes)
+def run_all(applications, mpis, library, nodes, rounds, ranks_range, settings, say):
+    """Runs the applications on one node, or between `nodes` simulated ones that are up. Also returns the
+    lines about the host MPIs."""
+    runs = Runs(applications, library, nodes, settings)
     folders = {mpi.label: build(mpi) for mpi in mpis}
-    # A program runs all of its variants, so once is enough for all of its entries.
+    hosts = host_layers.lines(mpis, {mpi.label: compiled(mpi) for mpi in mpis}, nodes, settings)
+    # A job runs all variants of its layer, so once is enough for all entries of a program.
     for application in {one["program"]: one for one in applications}.values():
-        for ranks in ranks_of(application, ranks_max):
-            if nodes and ranks < nodes:
-                continue
+        for ranks in ranks_of(application, *ranks_range):
             for turn in range(rounds):
                 for mpi in mpis:
-                    for layer in LAYERS[:: -1 if turn % 2 else 1]:
-                        what = f"{application['program']}, {ranks} ranks"
-                        say(f"{what}, {title(mpi)}, {layer}")
-                        runs.add(application, mpi, library, layer, ranks, folders)
-    return runs
+                    first = turn % len(LAYERS)
+                    for layer in (LAYERS[first:] + LAYERS[:first])[:: -1 if turn % 2 else 1]:
+                        say(f"{application['program']}, {ranks} ranks, {title(mpi)}, {layer}")
+                        runs.add(application, mpi, layer, ranks, folders[mpi.label])
+    return runs, hosts + [f"warning: {line}" for line in sorted(runs.warnings)]
 
 
 def write(path, head, runs):

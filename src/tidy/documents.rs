@@ -143,6 +143,7 @@ fn documents() -> Vec<Source> {
         "ROADMAP.md",
         "SECURITY.md",
         "benches/README.md",
+        "benches/fairness.md",
         "c-tests/README.md",
         "examples/README.md",
         "c-tests/adapter/README.md",
