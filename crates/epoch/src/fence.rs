@@ -61,9 +61,9 @@
 //! between. So the words of odd barriers show those of one barrier alone.
 //!
 //! A fence with MPI_MODE_NOPRECEDE ends no epoch, so it need not be a barrier (MPI-4.1 §12.5.1): a
-//! rank that is alone on its node tells the others ([`OpeningFence`]), and waits for them at its first
-//! access, or when it enters the next fence. Without the latter it could be two barriers before
-//! another one.
+//! rank that is alone on its node tells the others ([`OpeningFence`]), and waits for them at its
+//! first access, or when it enters the next fence. Without the latter it could be two barriers
+//! before another one.
 //!
 //! [`arrivals`]: layout::arrivals
 //! [`marks`]: layout::marks
