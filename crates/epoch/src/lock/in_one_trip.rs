@@ -19,9 +19,9 @@
 //! answer has arrived. So lock_all is kept out while the puts are carried out.
 //!
 //! *No deadlock.* A chain does not wait. After it, the process holds the whole lock, nothing, or
-//! the intent without the target: what it also has after the first step of
-//! [`lock_exclusive`](super::lock_exclusive). It goes on in the same way from there, in the call
-//! that has sent the chain. Before that call it holds nothing, so no other process waits for it.
+//! the intent without the target: what it also has after the first step of [`lock_exclusive`]. It
+//! goes on in the same way from there, in the call that has sent the chain. Before that call it
+//! holds nothing, so no other process waits for it.
 //!
 //! *Other intents.* Intents of other processes are on the global word most of the time, so the
 //! chain is sent again with the value that it found there, if the intent fits to that, at most
@@ -31,7 +31,7 @@
 //! *Rank 0 elsewhere.* If a third process serves the global word, no chain reaches both words. The
 //! puts must not be carried out before the intent is known to be held, and its answer comes to this
 //! process: two trips, one after the other. Such a lock is taken by
-//! [`lock_exclusive`](super::lock_exclusive), with both words at once.
+//! [`lock_exclusive`], with both words at once.
 
 use super::acquire_and_read::end_release;
 use super::tickets::JOINS_MAX;
