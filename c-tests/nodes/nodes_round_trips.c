@@ -1,5 +1,5 @@
 // How many round trips calls between nodes wait for, one after the other: at most two for a lock, a
-// put and an unlock, one for a flush and for a complete with gets, none for a complete with short puts
+// put and an unlock, and one over TCP where one process has all words of the lock; one for a flush and for a complete with gets, none for a complete with short puts
 // and for a fence with such puts or without operations; over TCP none for a call on one element with a
 // result, and one for all of them together. What docs/internals/many-nodes-protocols.md and tcp.md
 // promise, over an RDMA device and over TCP. The plain MPI has nothing to count.
@@ -59,24 +59,26 @@ static void put(void)
 static void locks(void)
 {
     const int near_origin = node_of(rank) == 0 && is_coherent, near_target = node_of(target) == 0;
+    const int together = over_tcp && (near_origin || near_target);
     begin();
     OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
     put();
     OK(MPI_Win_unlock(target, win));
-    COST(2);
+    COST(over_tcp ? 1 : 2);
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
-    COST(1);
+    COST(!together);
     put();
+    COST(0);
     OK(MPI_Win_unlock(target, win));
     COST(near_origin || near_target ? 1 : 2);
     // Without operations, or after a flush, both words at once.
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     OK(MPI_Win_unlock(target, win));
-    COST(2);
+    COST(together ? 1 : 2);
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     put();
     OK(MPI_Win_flush(target, win));
-    COST(2);
+    COST(together ? 1 : 2);
     OK(MPI_Win_unlock(target, win));
     COST(1);
     OK(MPI_Win_lock_all(0, win));
@@ -146,6 +148,7 @@ static void results(void)
     have_fetched();
     // Nobody else accumulates, so that the release may follow the calls at once.
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    OK(MPI_Win_flush(target, win)); // takes the lock
     fetch();
     OK(MPI_Win_flush_local(target, win));
     COST(1);

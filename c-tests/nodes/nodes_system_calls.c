@@ -1,5 +1,5 @@
 // Over TCP, what an origin sends leaves in as few system calls as can be: one for an operation and
-// its flush, few for many small operations. A put to a target that owes no answer leaves at once; those
+// its flush, or for a lock, a few puts and the unlock; few for many small operations. A put to a target that owes no answer leaves at once; those
 // behind it leave together. A rank without MPI_THREAD_MULTIPLE sleeps in the call that
 // receives the answer, not in ppoll(2) before it. The program has a sendmsg(2) and a ppoll(2) of its
 // own, which count the calls of this thread. Does not hold of the plain MPI, and where ranks share
@@ -36,16 +36,36 @@ int ppoll(struct pollfd *all, nfds_t count, const struct timespec *most, const s
 }
 
 // The service thread may have sent what was gathered, so it may be less.
-static void expect_at_most(int line, int most)
+static void check_at_most(int line, int most)
 {
-    OK(MPI_Win_flush(target, win));
     if (has_library && sends > most)
         check_failed(__FILE__, line, "%d calls of sendmsg, not %d", sends, most);
     if (has_library && polls > 0)
         check_failed(__FILE__, line, "%d calls of ppoll", polls);
     sends = polls = 0;
 }
-#define FLUSH_AFTER(most) expect_at_most(__LINE__, most)
+
+static void flush_at_most(int line, int most)
+{
+    OK(MPI_Win_flush(target, win));
+    check_at_most(line, most);
+}
+#define FLUSH_AFTER(most) flush_at_most(__LINE__, most)
+
+// A lock, puts and the unlock.
+static void locks(void)
+{
+    static int64_t value = 1;
+    for (int round = 0; over_tcp && round < ROUNDS; round++) {
+        OK(MPI_Win_lock(round % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target, 0, win));
+        CHECK_EQ(sends, 0);
+        for (int i = 0; i < 10; i++)
+            OK(MPI_Put(&value, 1, MPI_INT64_T, target, i, 1, MPI_INT64_T, win));
+        CHECK_EQ(sends, 0);
+        OK(MPI_Win_unlock(target, win));
+        check_at_most(__LINE__, 1);
+    }
+}
 
 static void work(void)
 {
@@ -99,6 +119,10 @@ int main(int argc, char **argv)
         work();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    sends = polls = 0;
+    if (rank == 0)
+        locks();
     OK(MPI_Win_free(&win));
     return check_end();
 }

@@ -52,11 +52,18 @@ static void *die_meanwhile(void *unused)
     return unused;
 }
 
+// Between nodes the lock may be taken by its first use.
+static int take_lock(int type, int target, MPI_Win of)
+{
+    const int code = MPI_Win_lock(type, target, 0, of);
+    return code == MPI_SUCCESS ? MPI_Win_flush(target, of) : code;
+}
+
 // What all do before the victim dies.
 static void prepare(const char *mode, int victim)
 {
     if ((strcmp(mode, "lock") == 0 || strcmp(mode, "shared") == 0) && rank == victim)
-        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(take_lock(MPI_LOCK_EXCLUSIVE, 0, win));
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -77,9 +84,9 @@ static int wait_for(const char *mode, int victim)
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     MPI_Group_incl(all, 1, &victim, &group);
     if (strcmp(mode, "lock") == 0)
-        return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        return take_lock(MPI_LOCK_EXCLUSIVE, 0, win);
     if (strcmp(mode, "shared") == 0)
-        return rank % 2 ? MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win) : MPI_Win_lock_all(0, win);
+        return rank % 2 ? take_lock(MPI_LOCK_SHARED, 0, win) : MPI_Win_lock_all(0, win);
     if (strcmp(mode, "fence") == 0)
         return MPI_Win_fence(0, win);
     if (strcmp(mode, "start") == 0)
@@ -255,7 +262,7 @@ int main(int argc, char **argv)
     if (code != MPI_SUCCESS)
         MPI_Error_string(code, text, &length);
     // A window on which somebody died still answers, instead of hanging.
-    if (strcmp(mode, "lock") == 0 && MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win) == MPI_SUCCESS)
+    if (strcmp(mode, "lock") == 0 && take_lock(MPI_LOCK_EXCLUSIVE, 0, win) == MPI_SUCCESS)
         strcpy(text, "a second lock was granted");
     // Not through the launcher, which may have lost its head by now.
     FILE *file = fopen(argc > 2 ? argv[2] : "/dev/stdout", "a");

@@ -58,6 +58,13 @@ static void say(double waited, int code)
     fclose(file);
 }
 
+// Between nodes the lock may be taken by its first use.
+static int take_lock(int target, MPI_Win of)
+{
+    const int code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, of);
+    return code == MPI_SUCCESS ? MPI_Win_flush(target, of) : code;
+}
+
 static void die(void)
 {
     char name[4096];
@@ -91,7 +98,7 @@ static int wait_for(const char *mode, int victim)
             code = MPI_Win_test(win, &done);
         return code;
     }
-    return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (victim + 2) % size, 0, win);
+    return take_lock((victim + 2) % size, win);
 }
 
 // A wait that is longer than it takes to find out that a process is gone, and then all that waits
@@ -106,12 +113,12 @@ static int wait_long(MPI_Comm comm)
     OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &words, &other));
     OK(MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN));
     if (me == 1)
-        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, other));
+        OK(take_lock(0, other));
     MPI_Barrier(comm);
     if (me == 1) {
         sleep(8);
     } else {
-        code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, other);
+        code = take_lock(0, other);
         if (code != MPI_SUCCESS)
             return code;
     }
@@ -194,7 +201,7 @@ int main(int argc, char **argv)
         base = window_of(8, &win);
     }
     if (rank == victim && (strcmp(mode, "lock") == 0 || strcmp(mode, "created") == 0))
-        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (victim + 2) % size, 0, win));
+        OK(take_lock((victim + 2) % size, win));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == victim && strcmp(mode, "beside") != 0)
         die();

@@ -200,9 +200,10 @@ quick_entry! {
     /// Locks one target, shared or exclusively (MPI-4.1 §12.5.3). Acquires group locks by atomic
     /// operations on control words: that of the target, and for an exclusive lock also an intent on
     /// the global word at rank 0, unless a standing intent is there. Waits while other ranks hold
-    /// them in a conflicting mode. The fast path acquires free locks on one node. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER
-    /// if a rank has died.
+    /// them in a conflicting mode. Over TCP, the first call that uses a target on another node
+    /// acquires its lock, and MPI_Win_unlock may acquire and release it in one round trip. The fast
+    /// path acquires free locks on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_LOCKTYPE,
+    /// MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
         if assert != 0 {
@@ -354,15 +355,14 @@ quick_entry! {
     }
 
     /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. The private and
-    /// public copies of a window are identical (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
-    /// MPI_ERR_WIN.
+    /// public copies of a window are identical (MPI_WIN_UNIFIED). Legal in every epoch. Over TCP it
+    /// also sends puts that are kept for a lock, and waits for the lock. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_OTHER if a target of such puts is lost.
     MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
         EPOCHS.find(win, ENTRY).is_some_and(synchronise::sync_quick)
     } {
         let host = Host::get();
-        on_window("MPI_Win_sync", host, win, |_, node| {
-            synchronise::sync(node);
-            Ok(())
-        }, theirs!(host.win_sync |native| (native)))
+        on_window("MPI_Win_sync", host, win, synchronise::sync,
+            theirs!(host.win_sync |native| (native)))
     }
 }

@@ -67,8 +67,9 @@ pub(super) fn on_target_with(
             let target = node.target(rank).ok();
             if let Some(target) = target {
                 match window.epochs.may_request(|| window.access_of(target)) {
+                    Ok(()) => {}
                     Err(REQUEST) => carry_out(call, Wrong::Request, REQUEST)?,
-                    other => other?,
+                    Err(error) => node.needs_asked(window, target, error)?,
                 }
             }
             let before = target.map_or(0, |target| node.lent(target));

@@ -122,7 +122,7 @@ impl<'a> OpenTarget<'a> {
 
 impl Place<'_> {
     /// Returns the target of a rank if an operation on it is legal now, or `None` for
-    /// MPI_PROC_NULL.
+    /// MPI_PROC_NULL. Takes a lock that was asked for.
     #[inline(always)]
     fn access(&self, rank: c_int) -> Result<Option<OpenTarget<'_>>> {
         let found = self.access_record(rank)?;
@@ -132,24 +132,33 @@ impl Place<'_> {
     /// Returns the rank and the record of the target.
     #[inline(always)]
     fn access_record(&self, rank: c_int) -> Result<Option<(Rank, TargetRecord<'_>)>> {
+        let found = self.record(rank)?;
+        if let Some((rank, record)) = found
+            && !self.window.epochs.access.opens(|| record.access())
+        {
+            self.first_access(rank, record)?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the rank and the record of a target, whether or not an operation on it is legal now.
+    #[inline(always)]
+    fn record(&self, rank: c_int) -> Result<Option<(Rank, TargetRecord<'_>)>> {
         match self.node.target(rank) {
-            Ok(rank) => {
-                let record = self.window.record(self.node, rank);
-                if !self.window.epochs.access.opens(|| record.access()) {
-                    self.first_access(record)?;
-                }
-                Ok(Some((rank, record)))
-            }
+            Ok(rank) => Ok(Some((rank, self.window.record(self.node, rank)))),
             Err(_) if rank == self.host.constants.proc_null => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Fails unless an operation on a target that is not open is the first one after a fence.
+    /// Fails unless an operation on a target that is not open is the first one after a fence, or
+    /// the first use of a lock that was asked for.
     #[cold]
-    fn first_access(&self, record: TargetRecord<'_>) -> Result<()> {
-        self.window.epochs.may_access(|| record.access())?;
-        synchronise::end_opening(self.window, self.node)
+    fn first_access(&self, rank: Rank, record: TargetRecord<'_>) -> Result<()> {
+        match self.window.epochs.may_access(|| record.access()) {
+            Ok(()) => synchronise::end_opening(self.window, self.node),
+            Err(error) => self.node.needs_asked(self.window, rank, error),
+        }
     }
 
     /// Carries out an operation on MPI_PROC_NULL: moves nothing, but a wrong count or datatype is

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::location::{Location, Unmapped};
+use crate::fabric::remote::OPERANDS_COPIED_MAX;
 use crate::fabric::shm::mapped::copy_quick;
 use crate::number::{Number, Offset};
 use crate::sync::computed;
@@ -72,9 +73,16 @@ pub unsafe fn transfer(
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
-    let Some((rank, record)) = place.access_record(target.rank)? else {
+    let Some((rank, record)) = place.record(target.rank)? else {
         return place.on_proc_null([origin], target);
     };
+    if !place.window.epochs.access.opens(|| record.access()) {
+        let closed = OpenTarget { place: &place, rank, record };
+        // SAFETY: guaranteed by the caller.
+        if unsafe { is_kept(closed, way, (origin, target)) }? {
+            return Ok(());
+        }
+    }
     // Made where a function needs it, so that its parts are in registers.
     let to = || OpenTarget { place: &place, rank, record };
     let Some(length) = place.dense_transfer(origin, target) else {
@@ -92,6 +100,39 @@ pub unsafe fn transfer(
         // SAFETY: the caller guarantees the origin.
         None => unsafe { transfer_located(to(), way, target.disp, here, length) },
     }
+}
+
+/// Prepares a transfer with a target that is closed. If its lock is taken by its first use, keeps a
+/// small put until then, and takes the lock for any other transfer. Returns whether the put is
+/// kept.
+///
+/// # Errors
+/// Those of [`Place::first_access`], and those of the arguments.
+///
+/// # Safety
+/// As for [`transfer`].
+#[cold]
+unsafe fn is_kept(
+    to: OpenTarget<'_>,
+    way: Way,
+    (origin, target): (Buffer, TargetBuffer),
+) -> Result<bool> {
+    let OpenTarget { place, rank, record } = to;
+    if way == Way::Put
+        && record.access().asked().is_some()
+        && let Some(bytes @ 1..=OPERANDS_COPIED_MAX) = place.dense_transfer(origin, target)
+    {
+        not_null(origin.address, "null pointer as the origin address")?;
+        let reach = Reach { first: 0, bytes };
+        if let Some(Location::Unmapped(Unmapped::Distant(there))) =
+            place.node.at_once((rank, record), (target.disp, reach))?
+            // SAFETY: `at_once` checked the window's side, the caller guarantees the origin's.
+            && unsafe { place.node.keep_put(rank, there, origin.address, bytes) }
+        {
+            return Ok(true);
+        }
+    }
+    place.first_access(rank, record).map(|()| false)
 }
 
 /// Transfers one block with memory that few accesses reach.

@@ -184,6 +184,9 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
 
 /// Implements MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
+    if on_protocols!(node, |protocols| protocols.ask(window, target, hold))? {
+        return Ok(());
+    }
     let access = window.access_of(target);
     let held = window.epochs.lock(access, hold)?;
     node.send_puts();
@@ -202,6 +205,15 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
 
 /// Implements MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
+    if !on_protocols!(node, |protocols| protocols.end_of_asked(window, target))? {
+        unlock_taken(window, node, target)?;
+    }
+    node.take_errors()
+}
+
+/// Unlocks a target whose lock is held.
+#[inline(always)]
+fn unlock_taken(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     let (hold, spare) = window.epochs.unlock(window.access_of(target))?;
     node.complete_puts(target);
     on_protocols!(node, |protocols| {
@@ -209,8 +221,7 @@ pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
         // The lock is released even if the target is lost, because other ranks wait for it.
         let settled = protocols.settle(target);
         settled.and(give_back(protocols.words(), target, hold, spare))
-    })?;
-    node.take_errors()
+    })
 }
 
 /// Releases a lock after the operations on the target are done there.
@@ -260,7 +271,7 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// Implements MPI_Win_flush: waits until all operations on `target` are done there. Loads and
 /// stores are done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    window.may_flush(target)?;
+    window.may_flush(target).or_else(|error| node.needs_asked(window, target, error))?;
     // A flush of this rank's own memory only serves to see changes by others.
     if target == node.rank {
         node.serve_polling();
@@ -307,7 +318,11 @@ pub fn flush_local_all_quick(window: QuickWindow) -> bool {
 /// node they may after each call.
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    window.may_flush(target)?;
+    if let Err(error) = window.may_flush(target) {
+        // The puts to a target whose lock is not taken are copies.
+        let is_asked = window.access_of(target).asked().is_some();
+        return if is_asked { Ok(()) } else { Err(error) };
+    }
     on_protocols!(node, |protocols| {
         note_wait_for(window, protocols, node, target);
         protocols.flush_local(target)
@@ -329,6 +344,7 @@ pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// Implements MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
+    node.send_kept_puts(window)?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {
         note_wait(window, protocols);
@@ -342,10 +358,13 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// identical in the unified model, so only loads and stores must be ordered. A rank that polls its
 /// memory calls it again and again, so some of the calls also serve other processes.
 #[inline]
-pub fn sync(node: &LocalWindow) {
+pub fn sync(window: &Window, node: &LocalWindow) -> Result<()> {
     node.send_puts();
     full_fence();
+    // Another rank may poll for these puts, and this rank for its answer.
+    let sent = node.send_kept_puts(window);
     node.serve_polling();
+    sent
 }
 
 /// Fast path of MPI_Win_sync, on one node, where no other process must be served. Returns false if

@@ -7,6 +7,7 @@
 //! | 0                | closed                                                     |
 //! | `UNKNOWN`        | not a record of a target: always closed, never locked      |
 //! | [`Hold`]         | locked, or in the group of MPI_Win_start                   |
+//! | `ASKED` + [`Hold`] without its lower bits | to be locked at the first use     |
 //!
 //! The word of the window is the access epoch ([`Access`]). A target is open if either word says
 //! so.
@@ -25,6 +26,8 @@ const STARTED: u8 = 8;
 const FENCED: u8 = 16;
 /// Of a target: this is no record.
 const UNKNOWN: u8 = 64;
+/// Of a target: its lock was asked for, and is taken at its first use.
+const ASKED: u8 = 128;
 
 /// The access epoch that a process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,11 @@ pub enum Hold {
     Shared = 16 | OPEN | PASSIVE,
     /// MPI_LOCK_EXCLUSIVE
     Exclusive = 32 | OPEN | PASSIVE,
+}
+
+/// Returns the word of a target whose lock was asked for.
+fn as_asked(hold: Hold) -> u8 {
+    hold as u8 & !(OPEN | PASSIVE) | ASKED
 }
 
 /// How a process holds one target. In the record of that target.
@@ -98,6 +106,17 @@ impl TargetAccess {
             at if at == Hold::Exclusive as u8 => Some(Hold::Exclusive),
             _ => None,
         }
+    }
+
+    /// Returns how the target is to be locked, if its lock was asked for and is not taken.
+    pub fn asked(&self) -> Option<Hold> {
+        [Hold::Shared, Hold::Exclusive].into_iter().find(|hold| self.get() == as_asked(*hold))
+    }
+
+    /// Records that a lock was asked for.
+    pub(super) fn ask(&self, hold: Hold) {
+        debug_assert!(self.get() & UNKNOWN == 0, "a record");
+        self.0.store(as_asked(hold), Ordering::Relaxed);
     }
 
     /// Whether it is a record of a target that is not held.
@@ -209,6 +228,15 @@ mod tests {
             assert!(window.opens(|| &target) && !target.is_closed());
             assert_eq!(window.locks(|| &target), hold != Hold::Started);
             assert_eq!(target.is(Hold::Exclusive), hold == Hold::Exclusive);
+        }
+        target.close();
+        for hold in [Hold::Shared, Hold::Exclusive] {
+            target.ask(hold);
+            assert_eq!((target.asked(), target.hold()), (Some(hold), None));
+            assert!(!window.opens(|| &target) && !window.locks(|| &target) && !target.is_closed());
+            assert!(target.lock_taken().is_none());
+            target.open(hold);
+            assert!(target.asked().is_none());
         }
         target.close();
         let unknown = TargetAccess::unknown();

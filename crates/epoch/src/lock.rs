@@ -78,7 +78,9 @@
 //! word and the same functions.
 
 pub mod acquire_and_read;
+pub mod asked;
 pub mod atomic_calls;
+pub mod in_one_trip;
 pub mod overtaking;
 pub mod passes;
 mod queue_nodes;

@@ -20,6 +20,7 @@ use crate::rank_numbers::Rank;
 use core::mem::take;
 use fompi_base::util::serial::Serial;
 
+mod asked_targets;
 mod intents;
 #[cfg(test)]
 mod tests;
@@ -29,8 +30,10 @@ use intents::Intents;
 
 /// State that only calls which open or close an epoch use.
 struct Bookkeeping {
-    /// number of targets that are locked
+    /// number of targets that are locked, and of those among them whose lock was asked for and is
+    /// not taken
     locked: u32,
+    asked: u32,
     /// the group of MPI_Win_start; the next start reuses the allocation
     started: Vec<Rank>,
     /// number of origins of the exposure epoch, if there is one
@@ -59,6 +62,7 @@ impl Epochs {
     pub fn new(threads: bool) -> Epochs {
         let bookkeeping = Bookkeeping {
             locked: 0,
+            asked: 0,
             started: Vec::new(),
             exposure: None,
             unchecked: false,
@@ -239,25 +243,40 @@ impl Epochs {
     #[inline]
     pub fn lock(&self, target: &TargetAccess, hold: Hold) -> Result<Held> {
         self.bookkeeping.with(|bookkeeping| {
-            if !self.access.may_lock() {
-                return Err(Error::Epoch(OTHER_EPOCH));
-            }
-            if !target.is_closed() {
-                return Err(Error::Epoch("target is locked already"));
-            }
-            let held = match bookkeeping.locked {
-                0 => Held::Nothing,
-                _ if bookkeeping.intents.are_owned() && !self.bookkeeping.has_threads() => {
-                    Held::Exclusive
-                }
-                _ => Held::Shared,
-            };
-            if hold == Hold::Exclusive && held == Held::Exclusive {
-                bookkeeping.intents.borrow();
-            }
+            self.may_lock(target)?;
+            let held = self.take_soon(bookkeeping, hold);
             self.begin_lock(bookkeeping, target, hold);
             Ok(held)
         })
+    }
+
+    /// Whether a lock of a target is legal now.
+    #[inline(always)]
+    fn may_lock(&self, target: &TargetAccess) -> Result<()> {
+        if !self.access.may_lock() {
+            return Err(Error::Epoch(OTHER_EPOCH));
+        }
+        if !target.is_closed() {
+            return Err(Error::Epoch("target is locked already"));
+        }
+        Ok(())
+    }
+
+    /// Returns what this process holds ahead of a lock that is taken now, and records that the lock
+    /// counts on an intent of the process, if it does.
+    #[inline(always)]
+    fn take_soon(&self, bookkeeping: &mut Bookkeeping, hold: Hold) -> Held {
+        let held = match bookkeeping.locked - bookkeeping.asked {
+            0 => Held::Nothing,
+            _ if bookkeeping.intents.are_owned() && !self.bookkeeping.has_threads() => {
+                Held::Exclusive
+            }
+            _ => Held::Shared,
+        };
+        if hold == Hold::Exclusive && held == Held::Exclusive {
+            bookkeeping.intents.borrow();
+        }
+        held
     }
 
     /// Records that a target is in the epoch.

@@ -39,6 +39,9 @@
 //!     values of a compare-and-swap, may be changed at once.
 //! 24. A call of [`AtTarget::accumulate_under`] is carried out as a whole, with both changes of the
 //!     lock word, or not at all.
+//! 25. A call of [`AtTarget::put_under`] takes its locks in their order, each only if all before it
+//!     were free. If all were, it carries out the puts, and then the releases from the last lock
+//!     to the first; otherwise neither. All of that is done when the call returns.
 
 #[cfg(not(loom))]
 use super::reduction::{Protection, Reduction};
@@ -272,7 +275,30 @@ pub struct LockAt {
     pub release: u64,
 }
 
-/// Accumulates that the target carries out, without a call of its ranks.
+/// Bytes that are put under a lock, and copied by the call.
+#[derive(Clone, Copy, Debug)]
+pub struct PutAt {
+    /// where they go
+    pub to: Remote,
+    /// where they are in this process
+    pub from: *const u8,
+    /// their number, from 1 to [`OPERANDS_COPIED_MAX`]
+    pub bytes: u64,
+}
+
+/// The most locks that one call takes.
+pub const LOCKS_MAX: usize = 2;
+
+/// Answers of a call that takes locks. Those of a lock that it did not reach have no meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockAnswers {
+    /// what each lock word held before it was taken
+    pub taken: [u64; LOCKS_MAX],
+    /// what each lock word held before its release
+    pub released: [u64; LOCKS_MAX],
+}
+
+/// Accumulates, and puts under locks, that the target carries out without a call of its ranks.
 #[cfg(not(loom))]
 pub trait AtTarget {
     /// Sends an accumulate (laws 21 to 23).
@@ -297,6 +323,18 @@ pub trait AtTarget {
     /// # Safety
     /// As for [`AtTarget::accumulate`].
     unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)>;
+
+    /// Takes locks if they are free, puts bytes, releases the locks if `release`, and waits (law
+    /// 25). At most [`LOCKS_MAX`] locks, at least one.
+    ///
+    /// # Safety
+    /// The bytes can be read. The memory where they go may be written: the caller has checked it.
+    unsafe fn put_under(
+        &self,
+        puts: &[PutAt],
+        locks: &[LockAt],
+        release: bool,
+    ) -> Result<LockAnswers>;
 
     /// Sends a compare-and-swap of a word, whose address and width of 1, 2, 4 or 8 bytes are given.
     /// `values`: what it must hold, and what it gets then. What it held before goes to `result`, as

@@ -105,7 +105,8 @@ pub struct Order {
     /// address of the doorbell that an addition rings, in the same memory, or 0; devices that
     /// cannot wake a thread ignore it
     pub doorbell: u64,
-    /// whether it is carried out only if the compare-and-swap before it has changed its word
+    /// whether it is carried out only if the compare-and-swap before it was carried out and has
+    /// changed its word
     pub guarded: bool,
     /// whether the target waits for the effect of the request, so that no flush has to
     pub awaited: bool,

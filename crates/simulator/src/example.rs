@@ -12,7 +12,8 @@ use fompi_base::rank_numbers::Rank;
 use fompi_base::sync::{AtomicU64, Ordering};
 use fompi_fabric::reduction::Reduction;
 use fompi_fabric::remote::{
-    AccumulateAt, Addressed, AtTarget, Bytes, LockAt, Network, Remote, Transport,
+    AccumulateAt, Addressed, AtTarget, Bytes, LockAnswers, LockAt, Network, PutAt, Remote,
+    Transport,
 };
 use fompi_fabric::shm::{mapped, words};
 use fompi_fabric::{Fetch, Way};
@@ -226,6 +227,10 @@ impl AtTarget for NoWay {
         _call: &AccumulateAt<'_>,
         _lock: LockAt,
     ) -> Result<(u64, u64)> {
+        match *self {}
+    }
+
+    unsafe fn put_under(&self, _: &[PutAt], _: &[LockAt], _: bool) -> Result<LockAnswers> {
         match *self {}
     }
 

@@ -15,6 +15,7 @@ use crate::arena::control_blocks::ControlBlocks;
 use crate::arena::wide::WideArena;
 use crate::arena::wide::shared::Shared;
 use crate::epoch::fence::OpeningFence;
+use crate::epoch::lock::asked::AskedLocks;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
@@ -129,6 +130,7 @@ pub fn agree(
         posted: Mutex::default(),
         started: Mutex::default(),
         unconfirmed: UnconfirmedTargets::default(),
+        asked: AskedLocks::default(),
     };
     let mut node =
         LocalWindow::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));

@@ -2,7 +2,9 @@
 //! ([`WideArena`]). Per node and window, it has a table of all nodes (32 bytes each). A process
 //! keeps nothing per rank, except for the targets that it has contacted ([`targets`]).
 
+mod asked_locks;
 pub mod exchange;
+mod kept_puts;
 mod locate;
 pub mod many_nodes;
 pub mod post_lists;
@@ -17,6 +19,7 @@ use crate::arena::wide::shared::Shared;
 use crate::arena::wide::{Member, WideArena};
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::fence::{DIRECT_NODES_MAX, OpeningFence};
+use crate::epoch::lock::asked::AskedLocks;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::Remote;
@@ -24,6 +27,7 @@ use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank};
 use crate::sync::AtomicU64;
 use crate::util::known::Known;
+use kept_puts::KeptPuts;
 use parking_lot::Mutex;
 use post_lists::Areas;
 use std::sync::Arc;
@@ -54,6 +58,8 @@ pub struct WideWindow {
     pub started: Mutex<Started>,
     /// unconfirmed accumulates of this rank
     unconfirmed: UnconfirmedTargets,
+    /// locks that are taken at their first use
+    asked: AskedLocks<KeptPuts>,
 }
 
 /// The addresses by which the device reaches a node's memory of a window.

@@ -75,7 +75,7 @@ pub enum SpareIntent {
     Offer,
 }
 
-fn target_word(target: Rank) -> WordAt {
+pub(super) fn target_word(target: Rank) -> WordAt {
     WordAt { rank: target, word: layout::LOCK }
 }
 
@@ -224,7 +224,7 @@ fn add_intent<W: Words>(
 /// Takes the global word together with other holders of this mode, if that needs no wait. `seen`:
 /// the value of that word. Returns `None` if this process holds it now, otherwise the value last
 /// seen.
-fn join<W: Words>(
+pub(super) fn join<W: Words>(
     words: &W,
     mut seen: LockWord,
     mode: Mode,
@@ -245,7 +245,7 @@ fn join<W: Words>(
 
 /// Takes the intent, on the global word that was read as `seen`, and then the lock `at`.
 #[cold]
-fn lock_in_order<W: Words>(
+pub(super) fn lock_in_order<W: Words>(
     words: &W,
     at: WordAt,
     (seen, nested): (LockWord, bool),
@@ -256,9 +256,9 @@ fn lock_in_order<W: Words>(
 }
 
 /// Releases the intent if the lock of the target could not be taken: others wait for it.
-fn release_intent_on_error(words: &impl Words, taken: Result<()>) -> Result<()> {
+pub(super) fn release_intent_on_error<T>(words: &impl Words, taken: Result<T>) -> Result<T> {
     match taken {
-        Ok(()) => Ok(()),
+        Ok(taken) => Ok(taken),
         Err(error) => release(words, layout::global(), Mode::Intent).and(Err(error)),
     }
 }

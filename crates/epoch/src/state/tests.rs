@@ -129,6 +129,40 @@ fn a_lock_opens_its_target_only() {
 /// Locks and unlocks targets in an order that a generator makes, by the fast path and others, and
 /// compares the legal calls with the set of the locked targets.
 #[test]
+fn a_lock_that_is_asked_for_opens_its_target_when_it_is_taken() {
+    let process = Process::new(4, false);
+    let [a, b, c] = [0, 1, 2].map(Rank);
+    process.ask(process.word(a), Hold::Exclusive).unwrap();
+    assert!(process.ask(process.word(a), Hold::Shared).is_err(), "locked already");
+    assert!(process.lock_all(true).is_err(), "another epoch");
+    process.ask(process.word(b), Hold::Exclusive).unwrap();
+    assert!(!process.is_open(a) && !process.is_passive(a) && process.may_flush_all().is_ok());
+    assert!(process.epochs.unlock(process.word(a)).is_err(), "not taken");
+    assert_eq!(process.take_asked(process.word(c)), None);
+    // What was asked for is not held yet.
+    let taken = process.take_asked(process.word(a));
+    assert_eq!(taken, Some((Hold::Exclusive, Held::Nothing)));
+    process.asked_failed(taken.unwrap());
+    assert_eq!(process.take_asked(process.word(a)), taken, "still to be taken");
+    process.asked_taken(process.word(a), Hold::Exclusive, Intent::Own);
+    assert!(process.is_open(a) && process.is_exclusive(a) && !process.is_open(b));
+    // The second one counts on the intent of the first.
+    let taken = process.take_asked(process.word(b)).unwrap();
+    assert_eq!(taken, (Hold::Exclusive, Held::Exclusive));
+    process.asked_failed(taken);
+    assert_eq!(process.take_asked(process.word(b)), Some(taken));
+    process.asked_ended(process.word(b), taken);
+    assert!(process.word(b).is_closed() && process.may_free().is_err());
+    let unlocked = process.epochs.unlock(process.word(a));
+    assert_eq!(unlocked, Ok((Hold::Exclusive, SpareIntent::Release)));
+    assert!(process.may_free().is_ok());
+    process.ask(process.word(a), Hold::Shared).unwrap();
+    let taken = process.take_asked(process.word(a)).unwrap();
+    process.asked_ended(process.word(a), taken);
+    assert!(process.may_free().is_ok() && process.lock_all(true).is_ok());
+}
+
+#[test]
 fn many_locks_open_their_targets_only() {
     const RANKS: u32 = 9;
     let epochs = Process::new(RANKS, false);

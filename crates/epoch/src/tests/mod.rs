@@ -10,6 +10,8 @@ mod exposures;
 mod locks;
 mod losses;
 mod nodes;
+#[cfg(not(loom))]
+mod one_trip;
 mod orderings;
 #[cfg(not(loom))]
 mod overtaking;

@@ -18,9 +18,11 @@
 //! | 24..32 | compare-and-swap: the new value; add and ring: the address of the         |
 //! |        | doorbell; accumulates: [`Protection`]; else 0                             |
 //!
-//! A *guarded* request is carried out only if the last compare-and-swap of its connection has
-//! changed its word; else the answer is [`AnswerStatus::Skipped`]. So an origin takes a lock that
-//! is free, does something under it, and releases it, with one wait for all.
+//! A *guarded* request is carried out only if the last compare-and-swap of its connection was
+//! carried out and has changed its word; else the answer is [`AnswerStatus::Skipped`]. So an origin
+//! takes a lock that is free, does something under it, and releases it, with one wait for all. A
+//! compare-and-swap that is guarded itself takes a second lock, if the first one was free. A
+//! guarded WRITE has at most [`GUARDED_BYTES_MAX`] bytes.
 //!
 //! A request for a page that the target's program has unmapped or protected is not carried out, or
 //! only in part, and the connection goes on: the answer is [`AnswerStatus::NoPermission`]. For a
@@ -40,6 +42,8 @@ pub const REQUEST_BYTES: usize = 32;
 pub const ANSWER_BYTES: usize = 8;
 /// Bytes of the longest READ, WRITE or accumulate.
 pub const MESSAGE_BYTES_MAX: u32 = 1 << 30;
+/// Bytes of the longest guarded WRITE.
+pub const GUARDED_BYTES_MAX: u64 = 8 << 10;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +109,7 @@ pub struct TcpRequest {
     pub kind: RequestKind,
     /// whether the origin wants an answer
     pub answered: bool,
-    /// whether it depends on the last compare-and-swap
+    /// whether it depends on the last compare-and-swap before it
     pub guarded: bool,
     /// what else there is to know of its kind
     pub detail: Detail,
@@ -170,7 +174,9 @@ impl TcpRequest {
     fn is_sent(&self) -> bool {
         let short = self.first <= u64::from(MESSAGE_BYTES_MAX);
         match (self.kind, self.detail) {
-            (RequestKind::Write | RequestKind::Read, _) => short && !self.guarded,
+            (RequestKind::Write, _) if self.guarded => self.first <= GUARDED_BYTES_MAX,
+            (RequestKind::Write, _) => short,
+            (RequestKind::Read, _) => short && !self.guarded,
             (RequestKind::Accumulate | RequestKind::FetchAccumulate, Detail::Reduction(what)) => {
                 let elements = self.first > 0 && what.whole(self.first) == self.first;
                 let has_answer = self.answered || self.kind == RequestKind::Accumulate;
@@ -179,7 +185,7 @@ impl TcpRequest {
             }
             (RequestKind::CompareSwap, Detail::Width(bytes)) => {
                 let is_whole = |value: u64| bytes == 8 || value >> (8 * bytes) == 0;
-                !self.guarded && is_whole(self.first) && is_whole(self.second)
+                is_whole(self.first) && is_whole(self.second)
             }
             (RequestKind::Add, _) => true,
             _ => !self.guarded,
@@ -213,7 +219,7 @@ pub enum AnswerStatus {
     NoPermission = 4,
     /// it is in progress: after the bytes that follow, another answer comes
     Partial = 5,
-    /// a guarded request: the compare-and-swap ahead of it has not changed its word
+    /// a guarded request: the compare-and-swap ahead of it was skipped, or has not changed its word
     Skipped = 6,
     /// as `NoPermission`, of an earlier request that wants no answer: it answers none
     NoPermissionBefore = 7,
@@ -271,11 +277,11 @@ mod tests {
     fn a_request_arrives_as_it_was_sent() {
         let sum = Detail::Reduction(Reduction::new(Op::Sum, Basic::F64).unwrap());
         let kinds = [
-            (RequestKind::Write, Detail::Nothing, 5, false),
+            (RequestKind::Write, Detail::Nothing, 5, true),
             (RequestKind::Read, Detail::Nothing, 5, false),
             (RequestKind::Add, Detail::Nothing, 5, true),
-            (RequestKind::CompareSwap, Detail::Width(8), u64::MAX, false),
-            (RequestKind::CompareSwap, Detail::Width(4), 5, false),
+            (RequestKind::CompareSwap, Detail::Width(8), u64::MAX, true),
+            (RequestKind::CompareSwap, Detail::Width(4), 5, true),
             (RequestKind::Ping, Detail::Nothing, 5, false),
             (RequestKind::AddAndRing, Detail::Nothing, 5, false),
             (RequestKind::Accumulate, sum, 1, true),
@@ -283,7 +289,7 @@ mod tests {
         ];
         for (kind, detail, second, may_guard) in kinds {
             for (answered, guarded) in [(true, false), (false, false), (true, true)] {
-                let [at, first] = [u64::MAX - 6, 1 << 20];
+                let [at, first] = [u64::MAX - 6, GUARDED_BYTES_MAX];
                 let key = 0x0102_0304;
                 let request =
                     TcpRequest { kind, answered, guarded, detail, key, at, first, second };
@@ -314,6 +320,9 @@ mod tests {
             assert_eq!(TcpRequest::from(&bytes), None, "byte {at} is {value}");
         }
         let long = TcpRequest { kind: RequestKind::Read, first: 1 << 31, ..ping };
+        assert_eq!(TcpRequest::from(&long.bytes()), None);
+        let first = GUARDED_BYTES_MAX + 1;
+        let long = TcpRequest { kind: RequestKind::Write, guarded: true, first, ..ping };
         assert_eq!(TcpRequest::from(&long.bytes()), None);
         let narrow = TcpRequest { kind: RequestKind::CompareSwap, ..ping };
         for (width, second) in [(0, 0), (3, 0), (16, 0), (1, 256), (4, 1 << 32)] {

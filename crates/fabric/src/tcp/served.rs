@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::connections::Next;
 use super::exposures::{ExposedMemory, Exposures};
-use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
+use super::frames::{
+    Answer, AnswerStatus, GUARDED_BYTES_MAX, REQUEST_BYTES, RequestKind, TcpRequest,
+};
 use super::page_probes::PageAccess;
 use super::served_accumulate::{ServedAccumulate, one_element};
 use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
@@ -26,6 +28,7 @@ pub const BUFFER_BYTES: usize = 32 << 10;
 const BEHIND_LONG_BYTES: usize = 4 << 10;
 /// Reads of the socket in one turn.
 const READS_MAX: usize = 4;
+const _: () = assert!(GUARDED_BYTES_MAX <= SMALL_BYTES, "a WRITE that is skipped has arrived");
 /// Longest READ whose bytes are copied by words. A longer one is sent from its place.
 const COPIED_BYTES: u64 = 4 << 10;
 /// Bytes of answers that are held before they are sent.
@@ -45,7 +48,7 @@ pub struct Served {
     is_behind_long: bool,
     /// the accumulate whose operands arrive
     accumulating: Option<ServedAccumulate>,
-    /// whether the last compare-and-swap has changed its word
+    /// whether the last compare-and-swap was carried out and has changed its word
     swapped: bool,
     output: VecDeque<AnswerPart>,
     /// what a long READ asked for and is not in the output yet
@@ -228,6 +231,9 @@ impl Served {
         let skipped = request.guarded && !self.swapped;
         let place = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
         match kind {
+            RequestKind::Write | RequestKind::Add | RequestKind::CompareSwap if skipped => {
+                self.skip(answered);
+            }
             RequestKind::Write => {
                 let writing = ServedWrite::begin(memory, request, data)?;
                 self.go_on(writing);
@@ -245,7 +251,6 @@ impl Served {
                 // SAFETY: `check` has allowed loads of these bytes.
                 unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
             }
-            RequestKind::Add if skipped => self.skip(answered),
             RequestKind::Add | RequestKind::CompareSwap => {
                 let is_swap = kind == RequestKind::CompareSwap;
                 self.swapped &= !is_swap;

@@ -2,7 +2,7 @@
 //! the other. Not the target itself.
 
 use super::exposures::Exposures;
-use super::frames::{Answer, AnswerStatus, Detail, RequestKind, TcpRequest};
+use super::frames::{Answer, AnswerStatus, Detail, GUARDED_BYTES_MAX, RequestKind, TcpRequest};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, OPS};
 use crate::reduction::{Protection, Reduction};
@@ -45,7 +45,7 @@ pub struct Model {
     pub wanted: Vec<u8>,
     /// the answers that should come
     pub answers: Vec<u8>,
-    /// whether the last compare-and-swap has changed its word
+    /// whether the last compare-and-swap was carried out and has changed its word
     swapped: bool,
 }
 
@@ -110,11 +110,16 @@ impl Model {
             return TcpRequest { answered: true, ..request }.bytes().to_vec();
         }
         let data: Vec<u8> = (0..length).map(|_| numbers.below(256) as u8).collect();
-        self.wanted[place].copy_from_slice(&data);
-        if answered {
-            self.answer(AnswerStatus::Done, &[]);
+        let guarded = first <= GUARDED_BYTES_MAX && numbers.below(2) == 0;
+        let skipped = guarded && !self.swapped;
+        if !skipped {
+            self.wanted[place].copy_from_slice(&data);
         }
-        let request = TcpRequest { answered, kind: RequestKind::Write, ..request };
+        if answered {
+            let status = if skipped { AnswerStatus::Skipped } else { AnswerStatus::Done };
+            self.answer(status, &[]);
+        }
+        let request = TcpRequest { answered, guarded, kind: RequestKind::Write, ..request };
         request.bytes().into_iter().chain(data).collect()
     }
 
@@ -165,16 +170,20 @@ impl Model {
         let old = u64::from_le_bytes(old);
         let first = if numbers.below(2) == 0 { old } else { numbers.below(99) as u64 };
         let (answered, second) = (numbers.below(2) == 0, numbers.below(99) as u64);
-        self.swapped = first == old;
+        let guarded = numbers.below(2) == 0;
+        let skipped = guarded && !self.swapped;
+        self.swapped = !skipped && first == old;
         if self.swapped {
             place.copy_from_slice(&second.to_le_bytes()[..width]);
         }
-        if answered {
-            self.answer(AnswerStatus::Done, &old.to_le_bytes()[..width]);
+        match (answered, skipped) {
+            (true, false) => self.answer(AnswerStatus::Done, &old.to_le_bytes()[..width]),
+            (true, true) => self.answer(AnswerStatus::Skipped, &[]),
+            _ => {}
         }
         let (key, at, detail) = (self.key, self.at(at), Detail::Width(width as u8));
         let request = blank(RequestKind::CompareSwap);
-        TcpRequest { answered, detail, key, at, first, second, ..request }.bytes().to_vec()
+        TcpRequest { answered, guarded, detail, key, at, first, second, ..request }.bytes().to_vec()
     }
 
     /// An accumulate of any operation and type, under any protection that fits.

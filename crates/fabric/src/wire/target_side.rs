@@ -1,7 +1,8 @@
-//! Accumulates that the target carries out: requests with an operation, a type and operands, where
-//! the device has such requests. A call posts all of its requests one after the other while it has
-//! the connection for itself, because a guarded request depends on the compare-and-swap before it.
-//! Invariant: as for puts, memory that is used after a call has returned is held by its request.
+//! Accumulates that the target carries out, and puts under locks: requests with an operation, a
+//! type and operands, and guarded requests, where the device has them. A call posts all of its
+//! requests one after the other while it has the connection for itself, because a guarded request
+//! depends on the compare-and-swap before it. Invariant: as for puts, memory that is used after a
+//! call has returned is held by its request.
 
 use super::chain::Chain;
 use super::fault::Fault;
@@ -11,7 +12,10 @@ use super::queue::Queue;
 use crate::error::Result;
 use crate::number::Number;
 use crate::reduction::{Protection, Reduction};
-use crate::remote::{AccumulateAt, AtTarget, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
+use crate::remote::{
+    AccumulateAt, AtTarget, Elements, LOCKS_MAX, LockAnswers, LockAt, OPERANDS_COPIED_MAX, PutAt,
+    Remote,
+};
 use crate::request::{Leaves, Local, Order, Work};
 use crate::sync::Ordering;
 
@@ -116,6 +120,48 @@ impl AtTarget for Peer {
             }
         })?;
         Ok((taken, released))
+    }
+
+    unsafe fn put_under(
+        &self,
+        puts: &[PutAt],
+        locks: &[LockAt],
+        release: bool,
+    ) -> Result<LockAnswers> {
+        assert!((1..=LOCKS_MAX).contains(&locks.len()));
+        let [a, b, c, d] = self.in_chain_with(|chain, [a, b, c, d]| {
+            let released = if release { locks.len() } else { 0 };
+            let counts = chain.queue.count();
+            counts.fetches += (locks.len() + released).to_u64();
+            counts.inline += puts.len().to_u64();
+            let mut left = locks.len() + puts.len() + released;
+            // The last request sends all of them, and its answer comes last.
+            let mut push = |order: Order| {
+                left -= 1;
+                let leaves = if left == 0 { Leaves::AtOnce } else { Leaves::WithLater };
+                let signaled = order.signaled || left == 0;
+                // SAFETY: the caller's bytes are inline; the words of the answers live as long as
+                // the queue.
+                unsafe { chain.push(Order { leaves, signaled, ..order }, Kept::Nothing) }
+            };
+            for (index, (lock, before)) in locks.iter().zip([a, b]).enumerate() {
+                let (expect, new) = lock.take;
+                let take = asks(Work::CompareSwap { expect, new }, lock.at, before);
+                push(Order { guarded: index > 0, ..take })?;
+            }
+            for put in puts {
+                debug_assert!((1..=OPERANDS_COPIED_MAX).contains(&put.bytes));
+                let from = Local { at: put.from as u64, bytes: put.bytes.low_u32(), key: 0 };
+                let order = Order::new(Work::WriteInline, put.to, from, false);
+                push(Order { guarded: true, ..order })?;
+            }
+            for (lock, before) in locks.iter().zip([c, d]).take(released).rev() {
+                let give = asks(Work::Add(lock.release), lock.at, before);
+                push(Order { guarded: true, ..give })?;
+            }
+            Ok(())
+        })?;
+        Ok(LockAnswers { taken: [a, b], released: [c, d] })
     }
 
     unsafe fn compare_and_swap(

@@ -145,6 +145,7 @@ mod at_target {
             long_accumulates_arrive_in_parts
             many_results_arrive_at_one_local_flush
             an_accumulate_under_a_lock_is_done_if_the_lock_is_free
+            puts_under_locks_are_done_if_all_locks_are_free
             one_swap_of_each_width_wins
         ],
         tcp: ranks::tcp;

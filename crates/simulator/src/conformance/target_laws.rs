@@ -9,7 +9,7 @@ use fompi_datatype::reduce::{self, Op};
 use fompi_fabric::Fetch;
 use fompi_fabric::reduction::{Protection, Reduction};
 use fompi_fabric::remote::{
-    AccumulateAt, AtTarget, Bytes, Elements, LockAt, Network, OPERANDS_COPIED_MAX, Remote,
+    AccumulateAt, AtTarget, Bytes, Elements, LockAt, Network, OPERANDS_COPIED_MAX, PutAt, Remote,
 };
 
 /// A lock word that is held while it is 1.
@@ -245,6 +245,54 @@ pub fn an_accumulate_under_a_lock_is_done_if_the_lock_is_free<E: Networked>(rank
     assert_eq!(peer.read(at).unwrap(), 1, "it is held");
     rank.meet();
     assert_eq!(own(rank), [2.0, 0.0, 2.0, 0.0]);
+    rank.meet();
+}
+
+/// Puts of all lengths under one lock and under two, more of them than there are in a chain.
+pub fn puts_under_locks_are_done_if_all_locks_are_free<E: Networked>(rank: &E) {
+    const COUNT: usize = 40;
+    let (peer, side, memory) = next(rank);
+    let word = |index: usize| memory.offset(8 * (LOCK_WORD + index) as i64);
+    let lock = |index| LockAt { at: word(index), take: (0, 1), release: 1u64.wrapping_neg() };
+    let (both, one) = ([lock(0), lock(1)], [lock(0)]);
+    let read = || [0, 1].map(|index| peer.read(word(index)).unwrap());
+    let bytes: Vec<u8> = (0..OPERANDS_COPIED_MAX).map(|index| (index % 251) as u8 + 1).collect();
+    let put = |at: usize, length: u64| {
+        let to = memory.offset(at as i64);
+        PutAt { to, from: bytes.as_ptr(), bytes: length }
+    };
+    let long = put(16 * COUNT, OPERANDS_COPIED_MAX);
+    let puts: Vec<PutAt> = (0..COUNT).map(|at| put(16 * at, 9)).chain([long]).collect();
+    // SAFETY: inside of the memory; the bytes stay.
+    let under = |puts: &[PutAt], locks: &[LockAt], release| unsafe {
+        side.put_under(puts, locks, release).unwrap()
+    };
+    let got = |at: usize| {
+        let mut got = [0u8; 16];
+        // SAFETY: inside of the memory; the flush ends the use of the bytes.
+        unsafe { peer.get(got.as_mut_ptr(), memory.offset(at as i64), 16).unwrap() };
+        peer.flush().unwrap();
+        got
+    };
+    let end = 16 * COUNT + OPERANDS_COPIED_MAX as usize - 16;
+    for held in [0, 1] {
+        peer.fetch(word(held), Fetch::Add(1)).unwrap();
+        let before = under(&puts, &both, true).taken;
+        assert_eq!(before[..=held], [0, 1][1 - held..], "lock {held} is held");
+        assert_eq!([got(0), got(16 * (COUNT - 1)), got(end)], [[0; 16]; 3]);
+        assert_eq!(read(), [1, held as u64], "the one before it stays taken");
+        peer.fetch(word(0), Fetch::Add(1u64.wrapping_neg())).unwrap();
+        peer.fetch(word(held), Fetch::Add((held as u64).wrapping_neg())).unwrap();
+    }
+    assert_eq!((under(&[], &one, true).taken[0], read()), (0, [0, 0]));
+    assert_eq!((under(&puts[..1], &one, false).taken[0], read()), (0, [1, 0]));
+    assert!(peer.is_idle(), "all puts are known to be done");
+    assert_eq!(got(0)[..10], [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
+    peer.fetch(word(0), Fetch::Add(1u64.wrapping_neg())).unwrap();
+    let answers = under(&puts, &both, true);
+    assert_eq!((answers.taken, answers.released, read()), ([0, 0], [1, 1], [0, 0]));
+    assert_eq!(got(16 * (COUNT - 1))[..10], [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
+    assert_eq!(got(end), bytes[bytes.len() - 16..]);
     rank.meet();
 }
 
