@@ -145,6 +145,8 @@ mod at_target {
             long_accumulates_arrive_in_parts
             many_results_arrive_at_one_local_flush
             an_accumulate_under_a_lock_is_done_if_the_lock_is_free
+            portions_arrive_and_nothing_around_them
+            portions_are_combined_and_answered
             one_swap_of_each_width_wins
         ],
         tcp: ranks::tcp;
