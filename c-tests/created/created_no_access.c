@@ -35,6 +35,43 @@ static void writes(int target, int page)
     REFUSED(MPI_Compare_and_swap(&one, &zero, got, MPI_LONG, target, here + LONGS - 1, win));
 }
 
+// Blocks in the page and around it, one after the other or far apart.
+static void blocks(int target, int page, int can_read)
+{
+    static long values[64], got[64];
+    const MPI_Aint here = (MPI_Aint)page * LONGS;
+    MPI_Datatype near, onto, over;
+    OK(MPI_Type_vector(24, 2, LONGS / 8, MPI_LONG, &near));
+    OK(MPI_Type_vector(2, 2, LONGS, MPI_LONG, &onto));
+    OK(MPI_Type_vector(2, 2, 2 * LONGS, MPI_LONG, &over));
+    MPI_Datatype touching[2] = {near, onto};
+    for (int i = 0; i < 2; i++) {
+        const int count = i == 0 ? 48 : 4;
+        OK(MPI_Type_commit(&touching[i]));
+        REFUSED(MPI_Put(values, count, MPI_LONG, target, here - LONGS, 1, touching[i], win));
+        REFUSED(MPI_Accumulate(values, count, MPI_LONG, target, here - LONGS, 1, touching[i],
+                               MPI_SUM, win));
+        REFUSED(MPI_Get_accumulate(values, count, MPI_LONG, got, count, MPI_LONG, target,
+                                   here - LONGS, 1, touching[i], MPI_SUM, win));
+        int code = MPI_Get(got, count, MPI_LONG, target, here - LONGS, 1, touching[i], win);
+        if (can_read)
+            OK(flushed(code, target));
+        else
+            REFUSED(code);
+    }
+    // These leave the page out.
+    OK(MPI_Type_commit(&over));
+    OK(MPI_Put(values, 4, MPI_LONG, target, here - LONGS, 1, over, win));
+    OK(MPI_Accumulate(values, 4, MPI_LONG, target, here - LONGS, 1, over, MPI_SUM, win));
+    OK(MPI_Get(got, 4, MPI_LONG, target, here - LONGS, 1, over, win));
+    OK(MPI_Win_flush(target, win));
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(got[i], 0);
+    OK(MPI_Type_free(&touching[0]));
+    OK(MPI_Type_free(&touching[1]));
+    OK(MPI_Type_free(&over));
+}
+
 static void reads(int target, int page)
 {
     static long got[3 * LONGS];
@@ -96,6 +133,7 @@ static void read_only_page(int target)
     for (int i = 0; i < LONGS; i++)
         CHECK_EQ(got[i], 50 + i);
     writes(target, READ_ONLY);
+    blocks(target, READ_ONLY, 1);
 }
 
 // Memory that is mapped later at the addresses of the window.
@@ -169,6 +207,7 @@ int main(int argc, char **argv)
         for (int page = UNMAPPED; page <= NO_FILE; page += NO_FILE - UNMAPPED) {
             writes(next_rank(), page);
             reads(next_rank(), page);
+            blocks(next_rank(), page, 0);
         }
         around(next_rank());
     }

@@ -3,7 +3,7 @@
 
 use super::acc::{AccLock, guard_of_several, locked, single};
 use super::acc_run::{AccRun, Guard};
-use super::acc_sides::{Side, Sides, each_run, kinds_agree};
+use super::acc_sides::{Side, Sides, alike, each_run, kinds_agree};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
@@ -11,9 +11,10 @@ use super::target_acc::{one_word, send_word};
 use super::{Buffer, OpenTarget, Place, TargetBuffer, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
-use crate::datatype::type_map::Shape;
+use crate::datatype::type_map::{Portion, Shape, each_portion};
 use crate::error::{Class, Error, Result};
-use crate::fabric::location::{Location, Unmapped};
+use crate::fabric::location::{Distant, Location, Unmapped};
+use crate::fabric::remote::Portions;
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::LocalWindow;
@@ -208,6 +209,21 @@ impl<'a> AccCall<'a> {
             });
         };
         let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
+        if let (UnmappedAcc::AtTarget(requests), Some((side, basic, result))) =
+            (&mut combine, alike(sides, target))
+            && let Unmapped::Distant(Distant { at: there, .. }) = whose
+        {
+            let each = |work: &mut dyn FnMut(Portion<'_>)| {
+                each_portion(side.items(), (target, count), work);
+            };
+            let portions = Portions { there, here: side.address(), each: &each };
+            let bytes = side.bytes.min(total(target, count)?);
+            // SAFETY: the caller guarantees the buffers until `done`.
+            unsafe {
+                let sent = requests.send_portions(basic, bytes, portions, result);
+                return combine.done(sent);
+            }
+        }
         let pushed = each_run(sides, target, count, |there, run| {
             let there = whose.address().wrapping_add_signed(there);
             // SAFETY: the caller guarantees the buffers until `done`; all such elements of this

@@ -9,6 +9,7 @@ use crate::datatype::reduce::{Op, pairs};
 use crate::datatype::type_map::{Shape, zip_elements};
 use crate::error::Result;
 use crate::number::{Number, Offset};
+use std::sync::Arc;
 
 /// The origin's buffer and the result buffer.
 pub type Sides<'a> = (Option<&'a Side>, Option<&'a Side>);
@@ -32,6 +33,18 @@ impl Side {
             not_null(buffer.address, "null pointer as the origin or result address")?;
         }
         Ok(Side { address: buffer.address, count, shape, bytes })
+    }
+}
+
+impl Side {
+    /// Its displacement zero.
+    pub fn address(&self) -> *mut u8 {
+        self.address
+    }
+
+    /// Its type map, and the number of items.
+    pub fn items(&self) -> (&Shape, u64) {
+        (&self.shape, self.count)
     }
 }
 
@@ -66,6 +79,27 @@ fn overlay<'a>(
         let (here, there, basic, count) = run?;
         Ok(ElementRun { here: zero.wrapping_offset(here.to_isize()), there, basic, count })
     })
+}
+
+/// Returns the buffer whose blocks lie at the target as its elements do, the kind of all elements,
+/// and where old elements go, if the elements have one kind without padding, and the result buffer
+/// is like the origin's.
+pub fn alike<'a>(
+    (origin, result): Sides<'a>,
+    target: &Shape,
+) -> Option<(&'a Side, Basic, Option<*mut u8>)> {
+    let basic = target.uniform().filter(|basic| basic.size() == basic.extent())?;
+    let side = origin.or(result)?;
+    let is_like = result.is_none_or(|result| {
+        result.count == side.count
+            && match (&result.shape, &side.shape) {
+                (Shape::Basic(one), Shape::Basic(other)) => one == other,
+                (Shape::Derived(one), Shape::Derived(other)) => Arc::ptr_eq(one, other),
+                _ => false,
+            }
+    });
+    let is_uniform = side.shape.uniform() == Some(basic);
+    (is_like && is_uniform).then_some((side, basic, result.map(|result| result.address)))
 }
 
 /// Does `work` on the runs that are contiguous in both buffers and at the target. It gets the

@@ -6,12 +6,12 @@
 //! what they are for.
 
 use super::{Buffer, OpenTarget, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
-use crate::datatype::type_map::{Shape, each_portion, each_run};
+use crate::datatype::type_map::{Portion, Shape, each_portion, each_run};
 use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
-use crate::fabric::location::{Location, Unmapped};
-use crate::fabric::remote::OPERANDS_COPIED_MAX;
+use crate::fabric::location::{Distant, Location, Unmapped};
+use crate::fabric::remote::{AtTarget, Network, OPERANDS_COPIED_MAX, Portions};
 use crate::fabric::shm::mapped::copy_quick;
 use crate::number::{Number, Offset};
 use crate::sync::computed;
@@ -304,6 +304,16 @@ impl Shaped<'_> {
             let (there, bytes) = (there.wrapping_add_signed(first), block.len().to_u64());
             // SAFETY: bytes of this function, and the caller guarantees those of the target.
             return unsafe { put_later(self.to.place, process, there, block.as_ptr(), bytes) };
+        }
+        if let Unmapped::Distant(Distant { peer, at: there }) = zero
+            && let Some(to) = peer.at_target()
+        {
+            let each = |work: &mut dyn FnMut(Portion<'_>)| {
+                each_portion(self.origin, self.target, work);
+            };
+            let portions = Portions { there, here: self.address, each: &each };
+            // SAFETY: the caller guarantees both sides of each block until they are done.
+            return unsafe { to.transfer(self.way, &portions) };
         }
         let mut runs = zero.runs(self.way);
         each_run(self.origin, self.target, |here, there, length| {

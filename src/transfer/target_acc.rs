@@ -18,7 +18,8 @@ use crate::fabric::location::{Distant, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::reduction::{Protection, Reduction};
 use crate::fabric::remote::{
-    AccumulateAt, AtTarget, Bytes, Elements, Network, OPERANDS_COPIED_MAX, Remote,
+    AccumulateAt, AtTarget, Bytes, ElementRuns, Elements, Network, OPERANDS_COPIED_MAX, Portions,
+    Remote,
 };
 use crate::number::Number;
 use smallvec::SmallVec;
@@ -36,16 +37,21 @@ struct Padded {
     result: *mut u8,
 }
 
-/// An accumulate of many runs.
-pub struct TargetAcc<'a> {
+/// The way to the target, and the protection of its elements.
+struct Sender<'a> {
     target: Distant<'a>,
     to: &'a <Peer as Network>::AtTarget,
-    op: Op,
     guard: Guard,
     /// the target's lock; `None`: held already, or no other call changes the elements
     lock: Option<AccLock<'a>>,
     /// whether `lock` is held
     held: bool,
+}
+
+/// An accumulate of many runs.
+pub struct TargetAcc<'a> {
+    sender: Sender<'a>,
+    op: Op,
     /// the type of the pending runs
     what: Option<Reduction>,
     runs: SmallVec<[Elements; RUNS]>,
@@ -66,12 +72,8 @@ impl<'a> TargetAcc<'a> {
         lock: Option<AccLock<'a>>,
     ) -> TargetAcc<'a> {
         TargetAcc {
-            target,
-            to,
+            sender: Sender { target, to, guard, lock, held: false },
             op,
-            guard,
-            lock,
-            held: false,
             what: None,
             runs: SmallVec::new(),
             bytes: 0,
@@ -122,12 +124,12 @@ impl<'a> TargetAcc<'a> {
         // SAFETY: guaranteed by the caller.
         let sent = before.and_then(|()| unsafe { self.send(true) });
         // The answer to the release comes after all others.
-        let mut done = match &mut self.lock {
+        let mut done = match &mut self.sender.lock {
             Some(lock) => lock.release().and(sent),
             None => sent,
         };
-        if self.lends && (self.lock.is_none() || !self.padded.is_empty()) {
-            done = Bytes::flush_local(self.target.peer).and(done);
+        if self.lends && (self.sender.lock.is_none() || !self.padded.is_empty()) {
+            done = Bytes::flush_local(self.sender.target.peer).and(done);
         }
         for Padded { elements, basic, result } in self.padded.drain(..) {
             let (from, count) = (elements.as_ptr().cast_mut(), elements.len() / basic.extent());
@@ -140,13 +142,49 @@ impl<'a> TargetAcc<'a> {
         done
     }
 
+    /// Carries out `bytes` bytes of elements of one kind without padding.
+    ///
+    /// # Safety
+    /// As for `push`, of all blocks.
+    pub unsafe fn send_portions(
+        &mut self,
+        basic: Basic,
+        bytes: u64,
+        operands: Portions<'_>,
+        result: Option<*mut u8>,
+    ) -> Result<()> {
+        let Some(what) = Reduction::new(self.op, basic) else {
+            return unpaired(self.op, basic);
+        };
+        self.lends |= result.is_some();
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.sender.send(what, bytes, ElementRuns::Portions { operands, result }, true) }
+    }
+
     /// Sends the pending runs, which are to be cleared then. `last`: no others follow.
     ///
     /// # Safety
     /// As for `push`.
     unsafe fn send(&mut self, last: bool) -> Result<()> {
         let Some(what) = self.what.take() else { return Ok(()) };
-        let (bytes, runs) = (core::mem::take(&mut self.bytes), &self.runs[..]);
+        let (bytes, runs) = (core::mem::take(&mut self.bytes), ElementRuns::Listed(&self.runs));
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.sender.send(what, bytes, runs, last) }
+    }
+}
+
+impl Sender<'_> {
+    /// Sends `bytes` bytes of elements. `last`: no others follow.
+    ///
+    /// # Safety
+    /// As for [`TargetAcc::push`].
+    unsafe fn send(
+        &mut self,
+        what: Reduction,
+        bytes: u64,
+        runs: ElementRuns<'_>,
+        last: bool,
+    ) -> Result<()> {
         let call = |protection| AccumulateAt { what, protection, within: self.target.at, runs };
         let (to, target) = (self.to, self.target);
         // SAFETY: the caller's promise, for each of the calls.
@@ -156,8 +194,10 @@ impl<'a> TargetAcc<'a> {
                 let protection = if alone { Protection::Alone } else { Protection::Locked };
                 return to.accumulate(&call(protection));
             };
-            if self.guard == Guard::Single && what.fits(Protection::Atomic, runs[0].there) {
-                let fetches = runs[0].result.is_some();
+            if let (Guard::Single, ElementRuns::Listed([run, ..])) = (self.guard, runs)
+                && what.fits(Protection::Atomic, run.there)
+            {
+                let fetches = run.result.is_some();
                 to.accumulate(&call(Protection::Atomic))?;
                 lock.check().end_later(fetches);
                 return Ok(());
@@ -210,7 +250,7 @@ pub unsafe fn send_word(
             target.accumulate_one(what, at, operands)?;
         } else {
             let (protection, bytes) = (Protection::Atomic, what.extent());
-            let runs = &[Elements { there: at.at, bytes, operands, result }];
+            let runs = ElementRuns::Listed(&[Elements { there: at.at, bytes, operands, result }]);
             target.accumulate(&AccumulateAt { what, protection, within: at, runs })?;
         }
     }

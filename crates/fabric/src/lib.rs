@@ -45,6 +45,8 @@ mod leaves;
 pub mod location;
 #[cfg(not(loom))]
 pub mod net;
+#[cfg(not(loom))]
+mod packing;
 pub mod pending_puts;
 #[cfg(not(loom))]
 pub mod reduction;
@@ -53,12 +55,16 @@ pub mod remote;
 pub mod remote_words;
 #[cfg(not(loom))]
 pub mod request;
+#[cfg(not(loom))]
+mod request_rows;
 pub mod shm;
 mod tcp;
 #[cfg(not(loom))]
 mod verbs;
 #[cfg(not(loom))]
 mod wire;
+#[cfg(not(loom))]
+mod word_copies;
 
 #[cfg(all(any(test, fuzzing), not(loom)))]
 pub use tcp::{tcp_answers, tcp_requests};

@@ -3,7 +3,7 @@
 //! elements; this file only decides which combinations there are.
 
 use crate::datatype::basic::Basic;
-use crate::datatype::reduce::{OPS, Op, needs_lock, pairs, pairs_in_mpis};
+use crate::datatype::reduce::{self, OPS, Op, needs_lock, pairs, pairs_in_mpis};
 use crate::number::Number;
 
 /// An operation on elements of a predefined type that `datatype::reduce` carries out.
@@ -88,6 +88,10 @@ impl Reduction {
     }
 }
 
+/// Combines elements: operation, type, elements at the target, operands, place for the old elements
+/// if they are wanted, number of elements.
+pub type ElementsCombiner = unsafe fn(Op, Basic, *mut u8, *const u8, Option<*mut u8>, usize);
+
 /// The protection of the elements of a target against other accumulates, which the origin has made
 /// sure of. It decides how the target changes them (`docs/decisions/0004`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +113,15 @@ impl Protection {
             1 => Some(Protection::Locked),
             2 => Some(Protection::Alone),
             _ => None,
+        }
+    }
+
+    /// Returns the function that combines elements under this protection.
+    pub fn combine(self) -> ElementsCombiner {
+        match self {
+            Protection::Atomic => reduce::accumulate,
+            Protection::Locked => reduce::accumulate_locked,
+            Protection::Alone => reduce::accumulate_exclusive,
         }
     }
 }

@@ -26,8 +26,8 @@
 //! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
 //!     is read into it has arrived after `arrived`.
 //!
-//! Some transports carry out accumulates at the target ([`AtTarget`]): TCP does, verbs does not.
-//! `transfer` calls [`Network::at_target`] in one place to find out.
+//! Some transports have work carried out at the target ([`AtTarget`]): TCP does, verbs does not.
+//! `transfer` calls [`Network::at_target`] to find out.
 //!
 //! 21. Each element is changed as its [`Protection`] says: by one atomic operation of the target's
 //!     processor, atomic with those of all other processes; or as the holder of the target's
@@ -43,6 +43,8 @@
 //!     were free. If all were, it carries out the puts, and then the releases from the last lock
 //!     to the first; otherwise neither. All of that is done when the call returns.
 
+#[cfg(not(loom))]
+use super::datatype::type_map::Portion;
 #[cfg(not(loom))]
 use super::reduction::{Protection, Reduction};
 use super::{Fetch, Way};
@@ -139,7 +141,7 @@ pub trait Network: Bytes {
     type Lease<'a>: Lease
     where
         Self: 'a;
-    /// The way to have accumulates carried out at the target.
+    /// The way to have work carried out at the target.
     #[cfg(not(loom))]
     type AtTarget: AtTarget;
     /// Largest number of words for one [`Network::fetch_all`].
@@ -151,7 +153,7 @@ pub trait Network: Bytes {
         false
     }
 
-    /// Returns the way to have accumulates carried out at the target, if this transport has one.
+    /// Returns the way to have work carried out at the target, if this transport has one.
     #[cfg(not(loom))]
     fn at_target(&self) -> Option<&Self::AtTarget>;
 
@@ -251,7 +253,7 @@ pub struct Elements {
 
 /// An accumulate on elements of one type.
 #[cfg(not(loom))]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct AccumulateAt<'a> {
     /// the operation and the type
     pub what: Reduction,
@@ -260,8 +262,40 @@ pub struct AccumulateAt<'a> {
     /// memory of the target with the key of all elements
     pub within: Remote,
     /// the elements; all with a result, or all without one
-    pub runs: &'a [Elements],
+    pub runs: ElementRuns<'a>,
 }
+
+/// The elements of an accumulate.
+#[cfg(not(loom))]
+#[derive(Clone, Copy)]
+pub enum ElementRuns<'a> {
+    /// as they are listed
+    Listed(&'a [Elements]),
+    /// all blocks of some portions, which are whole elements without padding
+    Portions {
+        /// the portions; those of this process are operands
+        operands: Portions<'a>,
+        /// displacement zero of the old elements in this process, whose offsets are those of the
+        /// operands, if they are wanted
+        result: Option<*mut u8>,
+    },
+}
+
+/// Blocks of this process and of the target, as portions of two type maps.
+#[cfg(not(loom))]
+#[derive(Clone, Copy)]
+pub struct Portions<'a> {
+    /// displacement zero of the target's type map
+    pub there: Remote,
+    /// displacement zero of this process's type map
+    pub here: *mut u8,
+    /// the portions
+    pub each: &'a EachPortion<'a>,
+}
+
+/// Calls its argument with each portion of a transfer.
+#[cfg(not(loom))]
+pub type EachPortion<'a> = dyn Fn(&mut dyn FnMut(Portion<'_>)) + 'a;
 
 /// A lock word of the target, with the change that takes the lock if it is free, and the one that
 /// releases it.
@@ -298,9 +332,17 @@ pub struct LockAnswers {
     pub released: [u64; LOCKS_MAX],
 }
 
-/// Accumulates, and puts under locks, that the target carries out without a call of its ranks.
+/// Work that the target carries out without a call of its ranks: puts and gets of many blocks,
+/// accumulates, and puts under locks.
 #[cfg(not(loom))]
 pub trait AtTarget {
+    /// Puts or gets all blocks of some portions (laws 10 to 16). The target scatters or gathers
+    /// them.
+    ///
+    /// # Safety
+    /// As for [`Bytes::put`] or [`Bytes::get`], for each block.
+    unsafe fn transfer(&self, way: Way, portions: &Portions<'_>) -> Result<()>;
+
     /// Sends an accumulate (laws 21 to 23).
     ///
     /// # Safety

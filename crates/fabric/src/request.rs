@@ -76,6 +76,19 @@ pub enum Work {
         /// whether the operands are copied when the request is posted
         inline: bool,
     },
+    /// a WRITE, READ or accumulate of many blocks at the target: the memory of this process has
+    /// their data, if the request carries any, and behind them their [rows](crate::request_rows);
+    /// it is copied when the request is posted
+    OverRows {
+        /// the operation of an accumulate, the type of the elements, and their protection
+        what: Option<(Reduction, Protection)>,
+        /// where the data of the blocks go in this process; 0: they are not wanted
+        result: u64,
+        /// bytes of the data of all blocks
+        data: u16,
+        /// bytes of the rows
+        rows: u16,
+    },
 }
 
 impl From<Fetch> for Work {

@@ -12,8 +12,8 @@ use fompi_base::rank_numbers::Rank;
 use fompi_base::sync::{AtomicU64, Ordering};
 use fompi_fabric::reduction::Reduction;
 use fompi_fabric::remote::{
-    AccumulateAt, Addressed, AtTarget, Bytes, LockAnswers, LockAt, Network, PutAt, Remote,
-    Transport,
+    AccumulateAt, Addressed, AtTarget, Bytes, LockAnswers, LockAt, Network, Portions, PutAt,
+    Remote, Transport,
 };
 use fompi_fabric::shm::{mapped, words};
 use fompi_fabric::{Fetch, Way};
@@ -214,6 +214,10 @@ impl Network for ExamplePeer {
 pub enum NoWay {}
 
 impl AtTarget for NoWay {
+    unsafe fn transfer(&self, _: Way, _: &Portions<'_>) -> Result<()> {
+        match *self {}
+    }
+
     unsafe fn accumulate(&self, _call: &AccumulateAt<'_>) -> Result<()> {
         match *self {}
     }

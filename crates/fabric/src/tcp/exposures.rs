@@ -16,6 +16,7 @@ use super::page_probes::{self, PageAccess};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::request::MemoryOf;
+use crate::request_rows::RowBlocks;
 use crate::sys::page_bytes;
 
 const INDEX_BITS: u32 = 20;
@@ -126,6 +127,29 @@ impl ExposedMemory<'_> {
                 }
             }
             _ => Err(AnswerStatus::NotExposed),
+        }
+    }
+
+    /// [`ExposedMemory::check`] of all blocks. The memory under a key is contiguous, so blocks are
+    /// inside of it if the first and the last one are.
+    pub fn check_blocks(
+        &self,
+        key: u32,
+        blocks: &RowBlocks<'_>,
+        access: PageAccess,
+    ) -> core::result::Result<(), AnswerStatus> {
+        let (first, bytes) = blocks.span().ok_or(AnswerStatus::NotExposed)?;
+        match *blocks {
+            // A short distance leaves out no page.
+            RowBlocks::Row(row) if row.stride.unsigned_abs() <= page_bytes() => {
+                self.check(key, first, bytes, access)
+            }
+            _ => {
+                self.check(key, first, bytes, PageAccess::BySystem)?;
+                let is_of_library = !self.is_of_program(key);
+                let each = |n| self.check(key, blocks.place(n), blocks.bytes(), access);
+                if is_of_library { Ok(()) } else { (0..blocks.count()).try_for_each(each) }
+            }
         }
     }
 

@@ -16,7 +16,12 @@
 //! | 16..24 | WRITE, READ, accumulates: length in bytes; atomics: what to add, or to    |
 //! |        | compare with                                                              |
 //! | 24..32 | compare-and-swap: the new value; add and ring: the address of the         |
-//! |        | doorbell; accumulates: [`Protection`]; else 0                             |
+//! |        | doorbell; accumulates: [`Protection`]; over rows: plus 256 times the      |
+//! |        | bytes of the rows; else 0                                                 |
+//!
+//! A request *over rows* is one for many blocks of memory. Their data follow it, if it carries any,
+//! and then the [rows](crate::request_rows) of the blocks. Its answer has the data of all blocks.
+//! It is carried out once all of its bytes have arrived.
 //!
 //! A *guarded* request is carried out only if the last compare-and-swap of its connection was
 //! carried out and has changed its word; else the answer is [`AnswerStatus::Skipped`]. So an origin
@@ -34,7 +39,9 @@
 //! | 0..4   | [`AnswerStatus`]                                   |
 //! | 4..8   | number of the bytes that follow              |
 
+use crate::number::Number;
 use crate::reduction::{Protection, Reduction};
+use crate::request_rows::{DATA_BYTES_MAX, ROWS_BYTES_MAX};
 
 /// Bytes of a request without its data.
 pub const REQUEST_BYTES: usize = 32;
@@ -66,6 +73,36 @@ pub enum RequestKind {
     Accumulate = 7,
     /// combines elements with the operands that follow, and answers what the elements were before
     FetchAccumulate = 8,
+    /// [`RequestKind::Write`] over rows
+    WriteRows = 9,
+    /// [`RequestKind::Read`] over rows
+    ReadRows = 10,
+    /// [`RequestKind::Accumulate`] over rows
+    AccumulateRows = 11,
+    /// [`RequestKind::FetchAccumulate`] over rows
+    FetchAccumulateRows = 12,
+}
+
+impl RequestKind {
+    /// Whether it is over rows.
+    #[inline]
+    pub fn is_over_rows(self) -> bool {
+        self as u8 >= RequestKind::WriteRows as u8
+    }
+
+    /// Whether its answer has what was in the memory that it names.
+    #[inline]
+    pub fn fetches(self) -> bool {
+        matches!(
+            self,
+            RequestKind::Read
+                | RequestKind::Add
+                | RequestKind::CompareSwap
+                | RequestKind::FetchAccumulate
+                | RequestKind::ReadRows
+                | RequestKind::FetchAccumulateRows
+        )
+    }
 }
 
 /// What bytes 2 and 3 of a request say.
@@ -93,9 +130,13 @@ impl Detail {
         match (kind, bytes) {
             (RequestKind::CompareSwap, [width @ (1 | 2 | 4 | 8), 0]) => Some(Detail::Width(width)),
             (RequestKind::CompareSwap, _) => None,
-            (RequestKind::Accumulate | RequestKind::FetchAccumulate, _) => {
-                Reduction::from_numbers(bytes).map(Detail::Reduction)
-            }
+            (
+                RequestKind::Accumulate
+                | RequestKind::FetchAccumulate
+                | RequestKind::AccumulateRows
+                | RequestKind::FetchAccumulateRows,
+                _,
+            ) => Reduction::from_numbers(bytes).map(Detail::Reduction),
             (_, [0, 0]) => Some(Detail::Nothing),
             _ => None,
         }
@@ -150,6 +191,10 @@ impl TcpRequest {
             6 => RequestKind::AddAndRing,
             7 => RequestKind::Accumulate,
             8 => RequestKind::FetchAccumulate,
+            9 => RequestKind::WriteRows,
+            10 => RequestKind::ReadRows,
+            11 => RequestKind::AccumulateRows,
+            12 => RequestKind::FetchAccumulateRows,
             _ => return None,
         };
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
@@ -171,6 +216,7 @@ impl TcpRequest {
     }
 
     /// Whether an origin sends such numbers.
+    #[inline]
     fn is_sent(&self) -> bool {
         let short = self.first <= u64::from(MESSAGE_BYTES_MAX);
         match (self.kind, self.detail) {
@@ -188,15 +234,43 @@ impl TcpRequest {
                 is_whole(self.first) && is_whole(self.second)
             }
             (RequestKind::Add, _) => true,
+            _ if self.kind.is_over_rows() => self.is_sent_over_rows(),
             _ => !self.guarded,
         }
     }
 
-    /// Number of bytes that follow the request.
+    /// [`TcpRequest::is_sent`] of a request over rows.
+    #[inline(never)]
+    fn is_sent_over_rows(&self) -> bool {
+        let sizes = [(self.first, DATA_BYTES_MAX), (self.rows_bytes(), ROWS_BYTES_MAX)];
+        let is_short = sizes.iter().all(|(bytes, most)| (1..=most.to_u64()).contains(bytes));
+        let has_answer = self.answered || !self.kind.fetches();
+        is_short
+            && has_answer
+            && match self.detail {
+                Detail::Reduction(_) => self.protection().is_some(),
+                _ => !self.guarded && self.second & 0xff == 0,
+            }
+    }
+
+    /// The protection of the elements of an accumulate.
+    pub fn protection(&self) -> Option<Protection> {
+        match self.kind.is_over_rows() {
+            true => Protection::from_number(self.second & 0xff),
+            false => Protection::from_number(self.second),
+        }
+    }
+
+    /// Bytes of the rows of a request over rows.
+    pub fn rows_bytes(&self) -> u64 {
+        self.second >> 8
+    }
+
+    /// Number of bytes that follow the request; over rows, ahead of them.
     #[inline]
     pub fn data_bytes(&self) -> u64 {
         match (self.kind, self.detail) {
-            (RequestKind::Write, _) => self.first,
+            (RequestKind::Write | RequestKind::WriteRows, _) => self.first,
             (_, Detail::Reduction(what)) if what.has_operands() => self.first,
             _ => 0,
         }
@@ -286,6 +360,10 @@ mod tests {
             (RequestKind::AddAndRing, Detail::Nothing, 5, false),
             (RequestKind::Accumulate, sum, 1, true),
             (RequestKind::FetchAccumulate, sum, 2, true),
+            (RequestKind::WriteRows, Detail::Nothing, 2 << 8, false),
+            (RequestKind::ReadRows, Detail::Nothing, 8192 << 8, false),
+            (RequestKind::AccumulateRows, sum, 2 << 8 | 1, true),
+            (RequestKind::FetchAccumulateRows, sum, 9 << 8 | 2, true),
         ];
         for (kind, detail, second, may_guard) in kinds {
             for (answered, guarded) in [(true, false), (false, false), (true, true)] {
@@ -293,7 +371,13 @@ mod tests {
                 let key = 0x0102_0304;
                 let request =
                     TcpRequest { kind, answered, guarded, detail, key, at, first, second };
-                let has_answer = answered || kind != RequestKind::FetchAccumulate;
+                let fetches = matches!(
+                    kind,
+                    RequestKind::FetchAccumulate
+                        | RequestKind::ReadRows
+                        | RequestKind::FetchAccumulateRows
+                );
+                let has_answer = answered || !fetches;
                 let wanted = (has_answer && (may_guard || !guarded)).then_some(request);
                 assert_eq!(TcpRequest::from(&request.bytes()), wanted);
             }
@@ -314,7 +398,7 @@ mod tests {
             first: 0,
             second: 0,
         };
-        for (at, value) in [(0, 0), (0, 9), (1, 2), (1, 4), (2, 1), (3, 9)] {
+        for (at, value) in [(0, 0), (0, 13), (1, 2), (1, 4), (2, 1), (3, 9)] {
             let mut bytes = ping.bytes();
             bytes[at] = value;
             assert_eq!(TcpRequest::from(&bytes), None, "byte {at} is {value}");
@@ -328,6 +412,34 @@ mod tests {
         for (width, second) in [(0, 0), (3, 0), (16, 0), (1, 256), (4, 1 << 32)] {
             let narrow = TcpRequest { detail: Detail::Width(width), second, ..narrow };
             assert_eq!(TcpRequest::from(&narrow.bytes()), None, "{narrow:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_over_rows_has_data_and_rows_in_bounds() {
+        let sum = Detail::Reduction(Reduction::new(Op::Sum, Basic::F64).unwrap());
+        let kinds = [
+            (RequestKind::WriteRows, Detail::Nothing, 8),
+            (RequestKind::ReadRows, Detail::Nothing, 0),
+            (RequestKind::AccumulateRows, sum, 8),
+            (RequestKind::FetchAccumulateRows, sum, 8),
+        ];
+        for (kind, detail, data) in kinds {
+            let (answered, guarded, key) = (true, false, 1);
+            let second = 5 << 8;
+            let good = TcpRequest { kind, answered, guarded, detail, key, at: 8, first: 8, second };
+            assert_eq!(TcpRequest::from(&good.bytes()), Some(good));
+            assert_eq!((good.data_bytes(), good.rows_bytes()), (data, 5));
+            let is_sent = |request: TcpRequest| TcpRequest::from(&request.bytes()).is_some();
+            for (first, wanted) in [(0, false), (1, true), (8192, true), (8193, false)] {
+                assert_eq!(is_sent(TcpRequest { first, ..good }), wanted, "{kind:?} {first}");
+                let second = first << 8;
+                assert_eq!(is_sent(TcpRequest { second, ..good }), wanted, "{kind:?} {first}");
+            }
+            let is_accumulate = detail != Detail::Nothing;
+            assert_eq!(is_sent(TcpRequest { guarded: true, ..good }), is_accumulate);
+            assert_eq!(is_sent(TcpRequest { second: second | 1, ..good }), is_accumulate);
+            assert!(!is_sent(TcpRequest { second: second | 3, ..good }));
         }
     }
 

@@ -38,6 +38,8 @@ mod served_model;
 #[cfg(not(loom))]
 mod served_parts;
 #[cfg(not(loom))]
+mod served_rows;
+#[cfg(not(loom))]
 mod served_streams;
 #[cfg(all(test, not(loom)))]
 mod served_tests;
@@ -61,8 +63,6 @@ mod stream_options;
 #[cfg(not(loom))]
 mod tcp_device;
 mod unsent;
-#[cfg(not(loom))]
-mod word_copies;
 
 #[cfg(not(loom))]
 pub use frames::MESSAGE_BYTES_MAX;

@@ -288,6 +288,10 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
     let bytes = order.from.bytes.to_usize();
     let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
     match order.work {
+        Work::OverRows { .. } => {
+            // SAFETY: the caller guarantees the bytes.
+            unsafe { unsent.add_with(&request.bytes(), (at, bytes)) };
+        }
         _ if request.data_bytes() == 0 => unsent.add(&request.bytes()),
         // SAFETY: the caller guarantees the bytes.
         Work::WriteInline | Work::Accumulate { inline: true, .. } => unsafe {
@@ -308,7 +312,8 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
 fn expected(order: &Order) -> Expected {
     let (to, bytes) = match order.work {
         Work::Write | Work::WriteInline | Work::Ping => (0, 0),
-        Work::Accumulate { result: 0, .. } => (0, 0),
+        Work::Accumulate { result: 0, .. } | Work::OverRows { result: 0, .. } => (0, 0),
+        Work::OverRows { result, data, .. } => (result, data.into()),
         Work::Add(_) if order.doorbell != 0 => (0, 0),
         Work::Accumulate { result, .. } => (result, order.from.bytes),
         _ => (order.from.at, order.from.bytes),
@@ -342,15 +347,19 @@ fn request(order: &Order) -> TcpRequest {
             };
             (kind, Detail::Reduction(what), bytes, protection as u64)
         }
+        Work::OverRows { what, result, data, rows } => {
+            let kind = match (what, result) {
+                (None, 0) => RequestKind::WriteRows,
+                (None, _) => RequestKind::ReadRows,
+                (Some(_), 0) => RequestKind::AccumulateRows,
+                (Some(_), _) => RequestKind::FetchAccumulateRows,
+            };
+            let detail = what.map_or(nothing, |(what, _)| Detail::Reduction(what));
+            let protection = what.map_or(0, |(_, protection)| protection as u64);
+            (kind, detail, data.into(), u64::from(rows) << 8 | protection)
+        }
     };
-    let fetches = matches!(
-        kind,
-        RequestKind::Read
-            | RequestKind::Add
-            | RequestKind::CompareSwap
-            | RequestKind::FetchAccumulate
-    );
-    let answered = order.signaled || fetches;
+    let answered = order.signaled || kind.fetches();
     let (guarded, key, at) = (order.guarded, order.to.key.low_u32(), order.to.at);
     TcpRequest { kind, answered, guarded, detail, key, at, first, second }
 }

@@ -15,12 +15,13 @@ use super::frames::{
 use super::page_probes::PageAccess;
 use super::served_accumulate::{ServedAccumulate, one_element};
 use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
+use super::served_rows;
 use super::served_words;
 use super::served_write::{MOVED_BYTES_MAX, SMALL_BYTES, ServedWrite, WriteStep};
 use super::stream_calls::{is_empty, piece, receive, send, would_wait};
-use super::word_copies;
 use crate::number::Number;
 use crate::sync::full_fence;
+use crate::word_copies;
 
 /// Bytes of the buffer of the service thread. What it receives of a long WRITE is copied once more.
 pub const BUFFER_BYTES: usize = 32 << 10;
@@ -197,6 +198,9 @@ impl Served {
             self.refuse(AnswerStatus::NoRequest);
             return Some(0);
         };
+        if request.kind.is_over_rows() {
+            return self.over_rows(memory, &request, data);
+        }
         let small = request.data_bytes() <= SMALL_BYTES;
         if small && data.len().to_u64() < request.data_bytes() || self.stalls() {
             return None;
@@ -232,7 +236,7 @@ impl Served {
         let place = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
         match kind {
             RequestKind::Write | RequestKind::Add | RequestKind::CompareSwap if skipped => {
-                self.skip(answered);
+                self.end(answered, AnswerStatus::Skipped);
             }
             RequestKind::Write => {
                 let writing = ServedWrite::begin(memory, request, data)?;
@@ -264,17 +268,18 @@ impl Served {
             }
             RequestKind::AddAndRing => {
                 served_words::add_and_ring(memory, request)?;
-                self.done(answered);
+                self.end(answered, AnswerStatus::Done);
             }
             RequestKind::Accumulate | RequestKind::FetchAccumulate => {
                 if one_element(memory, request, data)? {
-                    self.done(answered);
+                    self.end(answered, AnswerStatus::Done);
                     return Ok(data.len());
                 }
                 let begun = ServedAccumulate::begin(memory, (request, data.len()), skipped)?;
                 return Ok(self.accumulate(memory, begun, data));
             }
-            RequestKind::Ping => self.done(answered),
+            RequestKind::Ping => self.end(answered, AnswerStatus::Done),
+            _ => unreachable!("`over_rows` carries the others out"),
         }
         Ok(data.len())
     }
@@ -298,31 +303,51 @@ impl Served {
         };
         match accumulating.is_done() {
             false => self.accumulating = Some(accumulating),
-            true if skipped => self.skip(answered),
-            true => self.done(answered && !fetches),
+            true if skipped => self.end(answered, AnswerStatus::Skipped),
+            true => self.end(answered && !fetches, AnswerStatus::Done),
         }
         taken
+    }
+
+    /// Carries out a request over rows, if all of its bytes have arrived. Returns how many bytes
+    /// were used, or `None` if more of them or room for answers is needed.
+    #[inline(never)]
+    fn over_rows(
+        &mut self,
+        memory: &ExposedMemory<'_>,
+        request: &TcpRequest,
+        data: &[u8],
+    ) -> Option<usize> {
+        let bytes = (request.data_bytes() + request.rows_bytes()).to_usize();
+        let data = data.get(..bytes)?;
+        if self.stalls() {
+            return None;
+        }
+        let (answered, fetches) = (request.answered, request.kind.fetches());
+        if request.guarded && !self.swapped {
+            self.end(answered, AnswerStatus::Skipped);
+        } else {
+            let answers = fetches.then(|| self.bytes());
+            match served_rows::carry_out(memory, request, data, answers) {
+                Ok(()) => self.end(answered && !fetches, AnswerStatus::Done),
+                Err(status) => self.decline(status, answered, 0),
+            }
+        }
+        Some(REQUEST_BYTES + bytes)
     }
 
     /// Waits for the rest of a WRITE, or answers it.
     fn go_on(&mut self, writing: ServedWrite) {
         match writing.is_done() {
-            true => self.done(writing.answered),
+            true => self.end(writing.answered, AnswerStatus::Done),
             false => self.writing = Some(writing),
         }
     }
 
-    /// Answers that a request without a result was done.
-    fn done(&mut self, answered: bool) {
+    /// Answers that a request without a result was done, or skipped.
+    fn end(&mut self, answered: bool, status: AnswerStatus) {
         if answered {
-            self.answer(Answer::new(AnswerStatus::Done, 0));
-        }
-    }
-
-    /// Answers that a guarded request was not carried out.
-    fn skip(&mut self, answered: bool) {
-        if answered {
-            self.answer(Answer::new(AnswerStatus::Skipped, 0));
+            self.answer(Answer::new(status, 0));
         }
     }
 

@@ -147,11 +147,7 @@ impl ServedAccumulate {
             old.resize(before + bytes.to_usize(), 0);
             old[before..].as_mut_ptr()
         });
-        let combine = match self.protection {
-            Protection::Atomic => reduce::accumulate,
-            Protection::Locked => reduce::accumulate_locked,
-            Protection::Alone => reduce::accumulate_exclusive,
-        };
+        let combine = self.protection.combine();
         // SAFETY: the caller's duties. What other accumulates do meanwhile the origin guarantees.
         unsafe { combine(op, basic, target, operands, result, count) };
     }

@@ -2,6 +2,7 @@
 //! that carries them out one after the other. Not random requests that an origin would send, which
 //! are in `served_model`: here most are none, or name memory that is not exposed.
 
+use core::ops::Range;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{LazyLock, Mutex, MutexGuard};
@@ -15,6 +16,7 @@ use super::served::{BUFFER_BYTES, Served};
 use crate::datatype::reduce;
 use crate::reduction::Protection;
 use crate::request::MemoryOf;
+use crate::request_rows::{LISTED_MAX, RowReader};
 use fompi_testkit::Choices;
 
 /// Where the memory is: always there, so that a kept stream names it in each run. The sanitizers
@@ -74,6 +76,8 @@ fn pattern() -> &'static [u8] {
 struct Plain {
     key: u32,
     memory: Vec<u8>,
+    /// what was there ahead of a refused request over rows, whose first rows are carried out
+    before_rows: Option<Vec<u8>>,
     answers: Vec<u8>,
     swapped: bool,
     refused: bool,
@@ -87,8 +91,10 @@ impl Plain {
             return self.refuse(AnswerStatus::NoRequest);
         };
         assert_eq!(request.bytes(), *header, "a request has one form");
-        let data = data.get(..usize::try_from(request.data_bytes()).unwrap())?;
-        let is_accumulate = matches!(request.detail, Detail::Reduction(_));
+        let rows = if request.kind.is_over_rows() { request.rows_bytes() } else { 0 };
+        let data = data.get(..usize::try_from(request.data_bytes() + rows).unwrap())?;
+        let is_accumulate =
+            matches!(request.kind, RequestKind::Accumulate | RequestKind::FetchAccumulate);
         let is_inside = self.place(&request, request.at, request.first).is_ok();
         if is_accumulate && request.guarded && !self.swapped && !is_inside {
             return None; // refused or skipped, depending on the piece in which its operands arrive
@@ -169,8 +175,70 @@ impl Plain {
             RequestKind::Accumulate | RequestKind::FetchAccumulate => {
                 self.accumulate(request, data, skipped)?;
             }
+            _ if skipped => self.answer(request, AnswerStatus::Skipped, &[]),
+            _ => self.over_rows(request, data)?,
         }
         Ok(())
+    }
+
+    /// A request over rows: block by block.
+    fn over_rows(&mut self, request: &TcpRequest, data: &[u8]) -> Result<(), AnswerStatus> {
+        let (data, rows) = data.split_at(data.len() - request.rows_bytes() as usize);
+        let (mut reader, mut old) = (RowReader::new(rows, request.at), Vec::new());
+        self.before_rows = Some(self.memory.clone());
+        while !reader.is_empty() {
+            let mut places = [0; LISTED_MAX];
+            let blocks = reader.read(&mut places).ok_or(AnswerStatus::NoRequest)?;
+            let left = u128::from(request.first) - old.len() as u128;
+            if u128::from(blocks.bytes()) * u128::from(blocks.count()) > left {
+                return Err(AnswerStatus::NoRequest);
+            }
+            if let Detail::Reduction(what) = request.detail {
+                let fits = |n| what.fits(request.protection().unwrap(), blocks.place(n));
+                if blocks.bytes() % what.extent() != 0 {
+                    return Err(AnswerStatus::NoRequest);
+                } else if !(0..blocks.count()).all(fits) {
+                    return Err(AnswerStatus::Unaligned);
+                }
+            }
+            // All of them are checked before one is changed.
+            let at: Vec<usize> = (0..blocks.count())
+                .map(|n| self.place(request, blocks.place(n), blocks.bytes()))
+                .collect::<Result<_, _>>()?;
+            for place in at {
+                self.block(request, place..place + blocks.bytes() as usize, data, &mut old);
+            }
+        }
+        if old.len() as u64 != request.first {
+            return Err(AnswerStatus::NoRequest);
+        }
+        self.answer(request, AnswerStatus::Done, if request.kind.fetches() { &old } else { &[] });
+        self.before_rows = None;
+        Ok(())
+    }
+
+    /// Changes a block, and appends what was there.
+    fn block(&mut self, request: &TcpRequest, place: Range<usize>, data: &[u8], old: &mut Vec<u8>) {
+        let (done, bytes) = (old.len(), place.len());
+        let memory = &mut self.memory[place];
+        match request.detail {
+            Detail::Reduction(what) => {
+                old.resize(done + bytes, 0);
+                let (target, from) = (memory.as_mut_ptr(), data.as_ptr().wrapping_add(done));
+                let (op, basic, to) = (what.op(), what.basic(), old[done..].as_mut_ptr());
+                let count = what.elements(bytes as u64) as usize;
+                // SAFETY: there is room for the elements in all three.
+                unsafe {
+                    reduce::accumulate_exclusive(op, basic, target, from, Some(to), count);
+                }
+            }
+            _ => {
+                old.extend_from_slice(memory);
+                if request.kind == RequestKind::WriteRows {
+                    memory.copy_from_slice(&data[done..done + bytes]);
+                }
+            }
+        }
     }
 
     /// An add or a compare-and-swap.
@@ -300,7 +368,14 @@ pub fn tcp_requests(data: &[u8]) {
     let exposures = Exposures::default();
     let key = exposures.add((BASE + GUARD) as u64, BYTES as u64, MemoryOf::Library).unwrap();
     let (memory_before, answers) = (pattern().to_vec(), Vec::new());
-    let mut plain = Plain { key, memory: memory_before, answers, swapped: false, refused: false };
+    let mut plain = Plain {
+        key,
+        memory: memory_before,
+        before_rows: None,
+        answers,
+        swapped: false,
+        refused: false,
+    };
     let mut whole = 0;
     while let Some(bytes) = plain.step(&stream[whole..]) {
         whole += bytes;
@@ -312,7 +387,7 @@ pub fn tcp_requests(data: &[u8]) {
     assert!(!connection.ended, "all these are requests");
     let plain_answers = &plain.answers[..plain.answers.len() - usize::from(plain.refused) * 8];
     assert!(merged(&connection.answers) == plain_answers, "answers");
-    assert!(memory.bytes() == plain.memory, "memory");
+    assert!(memory.bytes() == *plain.before_rows.as_ref().unwrap_or(&plain.memory), "memory");
     connection.send(&exposures, &stream[whole..], piece);
     let now = memory.bytes();
     if plain.refused {

@@ -1,12 +1,16 @@
 //! Random requests at the target's end of a connection, and a model that carries them out one after
 //! the other. Not the target itself.
 
+use core::ops::Range;
+
 use super::exposures::Exposures;
+use super::frames::RequestKind::{AccumulateRows, FetchAccumulateRows, ReadRows, WriteRows};
 use super::frames::{Answer, AnswerStatus, Detail, GUARDED_BYTES_MAX, RequestKind, TcpRequest};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, OPS};
 use crate::reduction::{Protection, Reduction};
 use crate::request::MemoryOf;
+use crate::request_rows::{DATA_BYTES_MAX, Row, RowWriter};
 
 /// Bytes of the exposed memory, and of the memory on either side of it, which must not change.
 pub const BYTES: usize = 64 << 10;
@@ -79,7 +83,8 @@ impl Model {
 
     /// Returns a random request with its data, and carries it out in the model.
     pub fn request(&mut self, numbers: &mut RandomNumbers) -> Vec<u8> {
-        match numbers.below(8) {
+        match numbers.below(10) {
+            8 | 9 => self.over_rows(numbers),
             0 | 1 => self.accumulate(numbers),
             2 => self.compare_and_swap(numbers),
             3 => self.add(numbers),
@@ -121,6 +126,91 @@ impl Model {
         }
         let request = TcpRequest { answered, guarded, kind: RequestKind::Write, ..request };
         request.bytes().into_iter().chain(data).collect()
+    }
+
+    /// Random rows of blocks of `width` bytes or a multiple, and the places of all blocks.
+    fn rows(&self, width: usize, numbers: &mut RandomNumbers) -> (RowWriter, Vec<Range<usize>>) {
+        let (mut writer, mut places) = (RowWriter::default(), Vec::new());
+        while places.is_empty() || numbers.below(4) > 0 && writer.bytes().len() < 1000 {
+            let bytes = width * (1 + numbers.below(12));
+            let blocks = [1, 1, 1 + numbers.below(40)][numbers.below(3)];
+            let stride = width * numbers.below(1500 / width);
+            let base = GUARD + width * numbers.below((BYTES - blocks * stride - bytes) / width);
+            let is_back = numbers.below(2) == 0;
+            let order = |n: usize| if is_back { blocks - 1 - n } else { n };
+            let all: Vec<usize> = (0..blocks).map(|n| base + order(n) * stride).collect();
+            let at = self.at(all[0] - GUARD);
+            let stride = if is_back { -(stride as i64) } else { stride as i64 };
+            if numbers.below(2) == 0 {
+                writer.push(&Row::of(at, bytes as u64, blocks as u64, stride));
+            } else {
+                let listed: Vec<i64> = (0..blocks as i64).map(|n| n * stride).collect();
+                writer.push_blocks(&listed, at, bytes as u64);
+            }
+            places.extend(all.into_iter().map(|place| place..place + bytes));
+        }
+        (writer, places)
+    }
+
+    /// Replaces the bytes of blocks, or adds to their elements of four bytes. Without data they
+    /// stay. Returns what was there.
+    fn change_blocks(&mut self, places: &[Range<usize>], adds: bool, data: &[u8]) -> Vec<u8> {
+        let mut old = Vec::new();
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+        for place in places {
+            let done = old.len();
+            let memory = &mut self.wanted[place.clone()];
+            old.extend_from_slice(memory);
+            let Some(new) = data.get(done..old.len()) else { continue };
+            if adds {
+                for (there, new) in memory.chunks_mut(4).zip(new.chunks(4)) {
+                    let sum = number(there).wrapping_add(number(new));
+                    there.copy_from_slice(&sum.to_le_bytes());
+                }
+            } else {
+                memory.copy_from_slice(new);
+            }
+        }
+        old
+    }
+
+    /// A request over rows, of each kind.
+    fn over_rows(&mut self, numbers: &mut RandomNumbers) -> Vec<u8> {
+        let what = Reduction::new(reduce::Op::Sum, Basic::U32).unwrap();
+        let kind = [WriteRows, ReadRows, AccumulateRows, FetchAccumulateRows][numbers.below(4)];
+        let adds = matches!(kind, AccumulateRows | FetchAccumulateRows);
+        let (writer, places) = self.rows(if adds { 4 } else { 1 }, numbers);
+        let first: usize = places.iter().map(ExactSizeIterator::len).sum();
+        if first > DATA_BYTES_MAX {
+            return Vec::new();
+        }
+        let protection = if adds { numbers.below(3) as u64 } else { 0 };
+        let fetches = kind.fetches();
+        let answered = fetches || numbers.below(2) == 0;
+        let guarded = adds && numbers.below(2) == 0;
+        let count = if adds || kind == WriteRows { first } else { 0 };
+        let data: Vec<u8> = (0..count).map(|_| numbers.below(256) as u8).collect();
+        if guarded && !self.swapped {
+            if answered {
+                self.answer(AnswerStatus::Skipped, &[]);
+            }
+        } else {
+            let old = self.change_blocks(&places, adds, &data);
+            if answered {
+                self.answer(AnswerStatus::Done, if fetches { &old } else { &[] });
+            }
+        }
+        let request = TcpRequest {
+            kind,
+            answered,
+            guarded,
+            detail: if adds { Detail::Reduction(what) } else { Detail::Nothing },
+            key: self.key,
+            at: writer.first(),
+            first: first as u64,
+            second: (writer.bytes().len() as u64) << 8 | protection,
+        };
+        [&request.bytes(), &data[..], writer.bytes()].concat()
     }
 
     fn add(&mut self, numbers: &mut RandomNumbers) -> Vec<u8> {

@@ -9,8 +9,8 @@ use super::exposures::ExposedMemory;
 use super::frames::{AnswerStatus, TcpRequest};
 use super::page_probes::PageAccess;
 use super::stream_calls::{is_empty, piece, receive, would_wait};
-use super::word_copies;
 use crate::number::Number;
+use crate::word_copies;
 
 /// Longest WRITE that is carried out at once and by words, and longest accumulate that is carried
 /// out at once.

@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 
 /// Requests of one call that wait to be posted as a chain.
 pub struct Chain<'a> {
-    peer: &'a Peer,
+    /// the peer of the call
+    pub peer: &'a Peer,
     /// the queue of the call
     pub queue: &'a mut Queue,
     orders: SmallVec<[Order; CHAIN_MAX]>,

@@ -27,6 +27,7 @@ mod pool;
 mod put_and_get;
 mod queue;
 mod refusals;
+mod row_messages;
 mod scatter_messages;
 mod silence;
 mod target_side;

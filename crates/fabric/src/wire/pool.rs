@@ -2,6 +2,7 @@
 //! and words for the answers of atomics. All peers share them. Invariant: a block or word has one
 //! owner until it is given back.
 
+use core::ptr;
 use std::alloc::Layout;
 
 use parking_lot::Mutex;
@@ -9,6 +10,7 @@ use parking_lot::Mutex;
 use super::device::{Device, Region};
 use crate::error::Result;
 use crate::number::Number;
+use crate::packing::unpack;
 use crate::request::Local;
 use crate::sync::AtomicU64;
 use crate::sys::page_bytes;
@@ -103,6 +105,48 @@ impl Blocks {
         unsafe { self.pages.memory.at.add(block.to_usize() * BLOCK_BYTES) }
     }
 
+    /// Copies the beginning of a block to rows, one after the other.
+    ///
+    /// # Safety
+    /// The caller owns the block, and the rows may be written.
+    unsafe fn unpack_rows(&self, block: u32, rows: &[HereRow]) {
+        let mut at = 0;
+        for row in rows {
+            let from = self.at(block).wrapping_add(at);
+            at += row.bytes.to_usize() * row.blocks.to_usize();
+            assert!(at <= BLOCK_BYTES);
+            // SAFETY: inside of the block; the caller guarantees the row.
+            unsafe { row.unpack(from) };
+        }
+    }
+
+    /// Takes a block back from a request that is done, and copies what has arrived in it.
+    pub fn finish(&self, kept: Kept) {
+        match &kept {
+            Kept::Nothing | Kept::Buffer { .. } | Kept::Leaving(_) => {}
+            Kept::Arriving { block, to, bytes } => {
+                assert!(bytes.to_usize() <= BLOCK_BYTES);
+                // SAFETY: the block belongs to this request and is long enough; the caller of the
+                // get has lent `bytes` bytes at `to` until the get is done, which is now.
+                unsafe { ptr::copy_nonoverlapping(self.at(*block), *to, bytes.to_usize()) };
+            }
+            Kept::Scattering { block, parts } => {
+                for part in parts {
+                    assert!(part.end() <= BLOCK_BYTES);
+                    let from = self.at(*block).wrapping_add(part.at.to_usize());
+                    // SAFETY: inside of the block, which belongs to this request; the user has lent
+                    // the part.
+                    unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes.to_usize()) };
+                }
+            }
+            // SAFETY: the block belongs to this request; the user has lent the rows.
+            Kept::Unpacking { block, parts } => unsafe { self.unpack_rows(*block, parts) },
+        }
+        if let Some(block) = kept.block() {
+            self.give_back(block);
+        }
+    }
+
     /// Local key (lkey) of the blocks.
     pub fn key(&self) -> u32 {
         self.pages.region.local_key()
@@ -138,6 +182,40 @@ impl Part {
     }
 }
 
+/// Equal blocks of this process at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HereRow {
+    /// address of the first block
+    pub here: *mut u8,
+    /// bytes of each block
+    pub bytes: u32,
+    /// number of blocks
+    pub blocks: u32,
+    /// bytes from one block to the next
+    pub stride: isize,
+}
+
+// SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
+unsafe impl Send for HereRow {}
+
+impl HereRow {
+    /// Whether the other one is one block with this one.
+    pub fn is_followed_by(&self, other: &HereRow) -> bool {
+        let end = self.here.wrapping_add(self.bytes.to_usize());
+        self.blocks == 1 && other.blocks == 1 && end == other.here
+    }
+
+    /// Copies contiguous bytes to the blocks.
+    ///
+    /// # Safety
+    /// The blocks may be written, and as many bytes read at `from`.
+    pub unsafe fn unpack(&self, from: *const u8) {
+        let place = |n: usize| self.here.wrapping_offset(n.cast_signed() * self.stride);
+        // SAFETY: guaranteed by the caller.
+        unsafe { unpack(from, (self.bytes.to_usize(), self.blocks.to_usize()), place) };
+    }
+}
+
 /// The resources that a request holds until it is done.
 #[derive(Default)]
 pub enum Kept {
@@ -150,11 +228,25 @@ pub enum Kept {
     Arriving { block: u32, to: *mut u8, bytes: u32 },
     /// a block that the device writes, and the places to which its parts are copied then
     Scattering { block: u32, parts: Box<[Part]> },
+    /// a block into which data arrive, and the rows to which they are then copied, one after the
+    /// other
+    Unpacking { block: u32, parts: Box<[HereRow]> },
     /// registered memory of the user
     Buffer { _region: Region },
 }
 
 impl Kept {
+    /// Returns its block, if it has one.
+    pub fn block(&self) -> Option<u32> {
+        match self {
+            Kept::Nothing | Kept::Buffer { .. } => None,
+            Kept::Leaving(block)
+            | Kept::Arriving { block, .. }
+            | Kept::Scattering { block, .. }
+            | Kept::Unpacking { block, .. } => Some(*block),
+        }
+    }
+
     /// Returns memory of the user where nothing has to be registered.
     pub fn of_user() -> Kept {
         Kept::Buffer { _region: Region::OF_USER }

@@ -23,48 +23,16 @@ impl Bytes for Peer {
         if bytes == 0 {
             return Ok(());
         }
-        self.with(|queue| {
-            if bytes > queue.inline_bytes_max() {
-                // SAFETY: guaranteed by the caller.
-                return unsafe { self.put_long(queue, to, from, bytes) };
-            }
-            self.room(queue, 1)?;
-            queue.count().inline += 1;
-            let from = Local { at: from as u64, bytes: bytes.low_u32(), key: 0 };
-            let order = Order::new(Work::WriteInline, to, from, false);
-            let order = Order { leaves: Leaves::IfFirst, ..order };
-            // SAFETY: inline; the caller guarantees the bytes.
-            unsafe { queue.post_small(order) }?;
-            Ok(())
-        })
+        // SAFETY: guaranteed by the caller.
+        self.with(|queue| unsafe { self.put_on(queue, to, from, bytes) })
     }
 
     unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
-        self.with(|queue| {
-            queue.count().gets += 1;
-            if bytes > BLOCK_BYTES.to_u64() {
-                // SAFETY: the caller guarantees the bytes.
-                return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
-            }
-            self.room(queue, 1)?;
-            if self.core.device.service().is_some() {
-                let here = Local { at: to as u64, bytes: bytes.low_u32(), key: 0 };
-                let order = Order::new(Work::Read, from, here, true);
-                // SAFETY: the caller guarantees the bytes.
-                unsafe { queue.post(Order { leaves: Leaves::IfFirst, ..order }, Kept::of_user()) }?;
-                return Ok(());
-            }
-            let block = self.block(queue)?;
-            queue.count().gets_copied += 1;
-            let here = self.block_local(block, bytes);
-            let order = Order::new(Work::Read, from, here, true);
-            // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(order, Kept::Arriving { block, to, bytes: bytes.low_u32() }) }?;
-            Ok(())
-        })
+        // SAFETY: guaranteed by the caller.
+        self.with(|queue| unsafe { self.get_on(queue, to, from, bytes) })
     }
 
     fn runs(&self, within: Remote, way: Way) -> Coalesce<'_> {
@@ -100,6 +68,66 @@ impl Bytes for Peer {
 }
 
 impl Peer {
+    /// [`Bytes::put`] of some bytes over the queue of the connection.
+    ///
+    /// # Safety
+    /// As for [`Bytes::put`].
+    #[inline(always)]
+    pub(super) unsafe fn put_on(
+        &self,
+        queue: &mut Queue,
+        to: Remote,
+        from: *const u8,
+        bytes: u64,
+    ) -> core::result::Result<(), Fault> {
+        if bytes > queue.inline_bytes_max() {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.put_long(queue, to, from, bytes) };
+        }
+        self.room(queue, 1)?;
+        queue.count().inline += 1;
+        let from = Local { at: from as u64, bytes: bytes.low_u32(), key: 0 };
+        let order = Order::new(Work::WriteInline, to, from, false);
+        let order = Order { leaves: Leaves::IfFirst, ..order };
+        // SAFETY: inline; the caller guarantees the bytes.
+        unsafe { queue.post_small(order) }?;
+        Ok(())
+    }
+
+    /// [`Bytes::get`] of some bytes over the queue of the connection.
+    ///
+    /// # Safety
+    /// As for [`Bytes::get`].
+    #[inline(always)]
+    pub(super) unsafe fn get_on(
+        &self,
+        queue: &mut Queue,
+        to: *mut u8,
+        from: Remote,
+        bytes: u64,
+    ) -> core::result::Result<(), Fault> {
+        queue.count().gets += 1;
+        if bytes > BLOCK_BYTES.to_u64() {
+            // SAFETY: the caller guarantees the bytes.
+            return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
+        }
+        self.room(queue, 1)?;
+        if self.core.device.service().is_some() {
+            let here = Local { at: to as u64, bytes: bytes.low_u32(), key: 0 };
+            let order = Order::new(Work::Read, from, here, true);
+            // SAFETY: the caller guarantees the bytes.
+            unsafe { queue.post(Order { leaves: Leaves::IfFirst, ..order }, Kept::of_user()) }?;
+            return Ok(());
+        }
+        let block = self.block(queue)?;
+        queue.count().gets_copied += 1;
+        let here = self.block_local(block, bytes);
+        let order = Order::new(Work::Read, from, here, true);
+        // SAFETY: the block is registered, and the request holds it.
+        unsafe { queue.post(order, Kept::Arriving { block, to, bytes: bytes.low_u32() }) }?;
+        Ok(())
+    }
+
     /// [`Bytes::put`] of more bytes than a request carries inline.
     ///
     /// # Safety

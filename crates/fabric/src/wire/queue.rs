@@ -3,13 +3,12 @@
 //! enough. The queue does not wait, and does not decide how bytes travel. Invariant: the queue
 //! holds what a request uses until the request is done, or until the queue pair is gone.
 
-use core::ptr;
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::counts::Kinds;
 use super::device_link::{Link, News};
-use super::pool::{BLOCK_BYTES, Blocks, Kept};
+use super::pool::{Blocks, Kept};
 use super::silence::Silence;
 use crate::device_order::{DeviceOrder, Overtakers};
 use crate::number::Number;
@@ -373,13 +372,11 @@ impl Queue {
             (order.signaled, self.signaled) = (true, self.posted);
         }
         match order.work {
-            Work::Write | Work::WriteInline | Work::Accumulate { result: 0, .. } => {
-                let bytes = order.from.bytes.min(8);
-                self.proof_at = order.to.offset(i64::from(order.from.bytes - bytes));
-                (self.written, self.proof_bytes) = (self.posted, bytes);
-                if order.signaled && self.link.answers_show_writes() {
-                    self.answered = self.posted;
-                }
+            Work::Write
+            | Work::WriteInline
+            | Work::Accumulate { result: 0, .. }
+            | Work::OverRows { result: 0, .. } => {
+                self.note_written(order);
             }
             Work::Ping => {}
             Work::Read => {
@@ -393,7 +390,8 @@ impl Queue {
             Work::Add(_)
             | Work::CompareSwap { .. }
             | Work::CompareSwapNarrow { .. }
-            | Work::Accumulate { .. } => {
+            | Work::Accumulate { .. }
+            | Work::OverRows { .. } => {
                 // The fence is not set without need, because Soft-RoCE sometimes stops at a fence
                 // forever.
                 if self.device_order.atomics != Overtakers::Nothing {
@@ -403,6 +401,22 @@ impl Queue {
                     self.answered = self.posted;
                 }
             }
+        }
+    }
+
+    /// Records a request that writes and has no result.
+    #[inline(always)]
+    fn note_written(&mut self, order: &Order) {
+        let bytes = order.from.bytes.min(8);
+        let (begin, bytes) = match order.work {
+            // The address is that of its first block.
+            Work::OverRows { .. } => (0, 1),
+            _ => (order.from.bytes - bytes, bytes),
+        };
+        self.proof_at = order.to.offset(i64::from(begin));
+        (self.written, self.proof_bytes) = (self.posted, bytes);
+        if order.signaled && self.link.answers_show_writes() {
+            self.answered = self.posted;
         }
     }
 
@@ -452,26 +466,8 @@ impl Queue {
         debug_assert!(number <= self.posted);
         self.done = self.done.max(number);
         while self.kept.front().is_some_and(|(held_by, _)| *held_by <= number) {
-            match self.kept.pop_front().map_or(Kept::Nothing, |(_, kept)| kept) {
-                Kept::Nothing | Kept::Buffer { .. } => {}
-                Kept::Leaving(block) => blocks.give_back(block),
-                Kept::Arriving { block, to, bytes } => {
-                    assert!(bytes.to_usize() <= BLOCK_BYTES);
-                    // SAFETY: the block belongs to this request and is long enough; the caller of
-                    // the get has lent `bytes` bytes at `to` until the get is done, which is now.
-                    unsafe { ptr::copy_nonoverlapping(blocks.at(block), to, bytes.to_usize()) };
-                    blocks.give_back(block);
-                }
-                Kept::Scattering { block, parts } => {
-                    for part in &parts {
-                        assert!(part.end() <= BLOCK_BYTES);
-                        let from = blocks.at(block).wrapping_add(part.at.to_usize());
-                        // SAFETY: inside of the block, which belongs to this request; the user has
-                        // lent the part.
-                        unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes.to_usize()) };
-                    }
-                    blocks.give_back(block);
-                }
+            if let Some((_, kept)) = self.kept.pop_front() {
+                blocks.finish(kept);
             }
         }
         if self.kept.is_empty() && self.kept.capacity() > KEPT_WHILE_IDLE {
@@ -487,11 +483,8 @@ impl Queue {
         // From here on the device accesses none of the memory.
         drop(link);
         for (_, held) in kept {
-            match held {
-                Kept::Nothing | Kept::Buffer { .. } => {}
-                Kept::Leaving(block)
-                | Kept::Arriving { block, .. }
-                | Kept::Scattering { block, .. } => blocks.give_back(block),
+            if let Some(block) = held.block() {
+                blocks.give_back(block);
             }
         }
         End { done, kinds }

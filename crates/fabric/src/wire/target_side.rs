@@ -1,20 +1,24 @@
-//! Accumulates that the target carries out, and puts under locks: requests with an operation, a
-//! type and operands, and guarded requests, where the device has them. A call posts all of its
-//! requests one after the other while it has the connection for itself, because a guarded request
-//! depends on the compare-and-swap before it. Invariant: as for puts, memory that is used after a
-//! call has returned is held by its request.
+//! Work that the target carries out, where the device has such requests: puts and gets of many
+//! blocks, accumulates, whose requests have an operation, a type and operands, and puts under
+//! locks. A call posts all of its requests one after the other while it has the connection for
+//! itself, because a guarded request depends on the compare-and-swap before it.
+//! Invariant: as for puts, memory that is used after a call has returned is held by its request.
+
+use core::ptr;
 
 use super::chain::Chain;
 use super::fault::Fault;
 use super::peer::Peer;
 use super::pool::{Kept, Word};
 use super::queue::Queue;
+use super::row_messages::{BlockWork, RowMessages, Zeros};
+use crate::Way;
 use crate::error::Result;
 use crate::number::Number;
 use crate::reduction::{Protection, Reduction};
 use crate::remote::{
-    AccumulateAt, AtTarget, Elements, LOCKS_MAX, LockAnswers, LockAt, OPERANDS_COPIED_MAX, PutAt,
-    Remote,
+    AccumulateAt, AtTarget, ElementRuns, Elements, LOCKS_MAX, LockAnswers, LockAt,
+    OPERANDS_COPIED_MAX, Portions, PutAt, Remote,
 };
 use crate::request::{Leaves, Local, Order, Work};
 use crate::sync::Ordering;
@@ -25,24 +29,52 @@ use crate::sync::Ordering;
 /// As for [`AtTarget::accumulate`].
 unsafe fn push_all(
     chain: &mut Chain<'_>,
-    most: u64,
     call: &AccumulateAt<'_>,
     guarded: bool,
 ) -> core::result::Result<(), Fault> {
-    let most = most - most % call.what.extent();
-    chain.queue.count().accumulates += call.runs.len().to_u64();
-    for run in call.runs {
-        debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
-        let lends = !is_copied(call, run) || run.result.is_some();
-        let mut offset = 0;
-        while offset < run.bytes {
-            let length = most.min(run.bytes - offset);
-            let order = Order { guarded, ..request_for(call, run, (offset, length)) };
-            let held = if lends { Kept::of_user() } else { Kept::Nothing };
-            // SAFETY: the caller guarantees the memory.
-            unsafe { chain.push(order, held) }?;
-            offset += length;
+    let AccumulateAt { what, protection, within, runs } = *call;
+    let work = BlockWork::Accumulate { what, protection, guarded };
+    let given = |operands: *const u8| what.has_operands().then_some(operands);
+    // SAFETY: the caller guarantees the memory.
+    unsafe {
+        match runs {
+            ElementRuns::Listed([run]) => push_run(chain, call, run, guarded),
+            ElementRuns::Listed(runs) => {
+                let zeros = Zeros { there: within, source: given(ptr::null()), sink: None };
+                let mut messages = RowMessages::new(chain, work, zeros);
+                runs.iter().try_for_each(|run| messages.push_elements(run))?;
+                messages.finish()
+            }
+            ElementRuns::Portions { operands, result: sink } => {
+                let zeros = Zeros { there: operands.there, source: given(operands.here), sink };
+                RowMessages::new(chain, work, zeros).send_all(&operands)
+            }
         }
+    }
+}
+
+/// Adds the requests of an accumulate on one run to a chain.
+///
+/// # Safety
+/// As for [`AtTarget::accumulate`].
+unsafe fn push_run(
+    chain: &mut Chain<'_>,
+    call: &AccumulateAt<'_>,
+    run: &Elements,
+    guarded: bool,
+) -> core::result::Result<(), Fault> {
+    debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
+    chain.queue.count().accumulates += 1;
+    let most = call.what.whole(chain.peer.core.message_bytes_max());
+    let lends = !is_copied(call, run) || run.result.is_some();
+    let mut offset = 0;
+    while offset < run.bytes {
+        let length = most.min(run.bytes - offset);
+        let order = Order { guarded, ..request_for(call, run, (offset, length)) };
+        let held = if lends { Kept::of_user() } else { Kept::Nothing };
+        // SAFETY: the caller guarantees the memory.
+        unsafe { chain.push(order, held) }?;
+        offset += length;
     }
     Ok(())
 }
@@ -72,8 +104,21 @@ fn asks(work: Work, to: Remote, word: Word) -> Order {
 }
 
 impl AtTarget for Peer {
+    unsafe fn transfer(&self, way: Way, portions: &Portions<'_>) -> Result<()> {
+        let (source, sink) = match way {
+            Way::Put => (Some(portions.here.cast_const()), None),
+            Way::Get => (None, Some(portions.here)),
+        };
+        let zeros = Zeros { there: portions.there, source, sink };
+        // SAFETY: guaranteed by the caller.
+        let send = |chain: &mut Chain<'_>| unsafe {
+            RowMessages::new(chain, BlockWork::Transfer(way), zeros).send_all(portions)
+        };
+        self.in_chain(send).map(drop)
+    }
+
     unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
-        if let [run] = call.runs
+        if let ElementRuns::Listed([run]) = call.runs
             && is_copied(call, run)
             && run.bytes <= OPERANDS_COPIED_MAX
         {
@@ -89,9 +134,8 @@ impl AtTarget for Peer {
             });
         }
         self.check_buffers(call)?;
-        let most = self.core.message_bytes_max();
         // SAFETY: guaranteed by the caller.
-        self.in_chain(|chain| unsafe { push_all(chain, most, call, false) }).map(drop)
+        self.in_chain(|chain| unsafe { push_all(chain, call, false) }).map(drop)
     }
 
     unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()> {
@@ -107,7 +151,7 @@ impl AtTarget for Peer {
 
     unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)> {
         self.check_buffers(call)?;
-        let ((expect, new), most) = (lock.take, self.core.message_bytes_max());
+        let (expect, new) = lock.take;
         let [taken, released] = self.in_chain_with(|chain, [before, behind]| {
             chain.queue.count().fetches += 2;
             let release = asks(Work::Add(lock.release), lock.at, behind);
@@ -115,7 +159,7 @@ impl AtTarget for Peer {
             unsafe {
                 let take = asks(Work::CompareSwap { expect, new }, lock.at, before);
                 chain.push(take, Kept::Nothing)?;
-                push_all(chain, most, call, true)?;
+                push_all(chain, call, true)?;
                 chain.push(Order { guarded: true, ..release }, Kept::Nothing)
             }
         })?;
@@ -188,16 +232,17 @@ impl Peer {
     /// Fails if memory of the user cannot be used. Called before anything is sent, since a lock
     /// that is taken must be released.
     fn check_buffers(&self, call: &AccumulateAt<'_>) -> Result<()> {
-        let device = &self.core.device;
-        call.runs.iter().try_for_each(|run| {
-            if !is_copied(call, run) {
-                device.buffer(run.operands as u64, run.bytes, false)?;
-            }
-            match run.result {
-                Some(result) => device.buffer(result as u64, run.bytes, true).map(drop),
-                None => Ok(()),
-            }
-        })
+        // Operands and results of several runs are copied.
+        let (device, ElementRuns::Listed([run])) = (&self.core.device, call.runs) else {
+            return Ok(());
+        };
+        if !is_copied(call, run) {
+            device.buffer(run.operands as u64, run.bytes, false)?;
+        }
+        match run.result {
+            Some(result) => device.buffer(result as u64, run.bytes, true).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Does `work` with a chain, posts it, and returns the number of its last request.

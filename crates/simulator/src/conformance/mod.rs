@@ -146,6 +146,8 @@ mod at_target {
             many_results_arrive_at_one_local_flush
             an_accumulate_under_a_lock_is_done_if_the_lock_is_free
             puts_under_locks_are_done_if_all_locks_are_free
+            portions_arrive_and_nothing_around_them
+            portions_are_combined_and_answered
             one_swap_of_each_width_wins
         ],
         tcp: ranks::tcp;

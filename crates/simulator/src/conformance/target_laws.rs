@@ -1,16 +1,18 @@
-//! The laws of accumulates that a target carries out (21 to 24 of [`fompi_fabric::remote`]), as
-//! three ranks see them, on the transports that have such accumulates.
+//! The laws of work that a target carries out: transfers of portions, and accumulates (10 to 16 and
+//! 21 to 24 of [`fompi_fabric::remote`]), as three ranks see them, on the transports that have it.
 
 use super::network_laws::Networked;
 use super::ranks::RANKS;
 use core::ptr;
 use fompi_datatype::basic::Basic;
 use fompi_datatype::reduce::{self, Op};
-use fompi_fabric::Fetch;
+use fompi_datatype::type_map::{Offsets, Portion, Scattered, Strip};
 use fompi_fabric::reduction::{Protection, Reduction};
 use fompi_fabric::remote::{
-    AccumulateAt, AtTarget, Bytes, Elements, LockAt, Network, OPERANDS_COPIED_MAX, PutAt, Remote,
+    AccumulateAt, AtTarget, Bytes, ElementRuns, Elements, LockAt, Network, OPERANDS_COPIED_MAX,
+    Portions, PutAt, Remote,
 };
+use fompi_fabric::{Fetch, Way};
 
 /// A lock word that is held while it is 1.
 const LOCK_WORD: usize = 4000;
@@ -40,6 +42,7 @@ fn run<T>(memory: Remote, at: usize, operands: &[T], result: Option<&mut [T]>) -
 }
 
 fn atomic(what: Reduction, within: Remote, runs: &[Elements]) -> AccumulateAt<'_> {
+    let runs = ElementRuns::Listed(runs);
     AccumulateAt { what, protection: Protection::Atomic, within, runs }
 }
 
@@ -150,7 +153,12 @@ pub fn long_accumulates_arrive_in_parts<E: Networked>(rank: &E) {
     for (round, at) in [8, 8, 13, 13].into_iter().enumerate() {
         let runs = [run(memory, at, &operands, Some(&mut old))];
         let protection = [Protection::Atomic, Protection::Locked][usize::from(at == 13)];
-        let call = AccumulateAt { what: sum(Basic::F64), protection, within, runs: &runs };
+        let call = AccumulateAt {
+            what: sum(Basic::F64),
+            protection,
+            within,
+            runs: ElementRuns::Listed(&runs),
+        };
         // SAFETY: inside of the memory, which no other rank changes; the buffers stay.
         unsafe { side.accumulate(&call) }.unwrap();
         peer.flush_local().unwrap();
@@ -170,8 +178,15 @@ pub fn long_accumulates_arrive_in_parts<E: Networked>(rank: &E) {
     let runs = [Elements { operands: ptr::null(), ..run(memory, 13, &operands, Some(&mut old)) }];
     let protection = Protection::Locked;
     // SAFETY: inside of the memory, which no other rank changes; there are no operands.
-    unsafe { side.accumulate(&AccumulateAt { what: read, protection, within, runs: &runs }) }
-        .unwrap();
+    unsafe {
+        side.accumulate(&AccumulateAt {
+            what: read,
+            protection,
+            within,
+            runs: ElementRuns::Listed(&runs),
+        })
+    }
+    .unwrap();
     peer.flush().unwrap();
     assert!(old.iter().zip(&operands).all(|(old, operand)| *old == 2.0 * operand));
     rank.meet();
@@ -229,7 +244,12 @@ pub fn an_accumulate_under_a_lock_is_done_if_the_lock_is_free<E: Networked>(rank
         };
         let runs: Vec<Elements> = (0..40).map(each).collect();
         let protection = Protection::Locked;
-        let call = AccumulateAt { what: sum(Basic::F64), protection, within: memory, runs: &runs };
+        let call = AccumulateAt {
+            what: sum(Basic::F64),
+            protection,
+            within: memory,
+            runs: ElementRuns::Listed(&runs),
+        };
         // SAFETY: inside of the memory; the buffers stay.
         unsafe { side.accumulate_under(&call, lock) }.unwrap()
     };
@@ -318,5 +338,125 @@ pub fn one_swap_of_each_width_wins<E: Networked>(rank: &E) {
     peer.fetch(wins, Fetch::Add(won)).unwrap();
     rank.meet();
     assert_eq!(peer.read(wins).unwrap(), 4);
+    rank.meet();
+}
+
+/// Bytes of a block.
+type Block = (usize, usize, usize);
+
+/// The blocks of a portion: byte of this process, byte of the memory, length.
+fn blocks_of(portion: Portion<'_>) -> Vec<Block> {
+    let place = |offsets: Offsets<'_>, n: usize| match offsets {
+        Offsets::Every { first, stride } => (first + n as i64 * stride) as usize,
+        Offsets::Listed { places, base, .. } => (places[n] + base) as usize,
+    };
+    match portion {
+        Portion::Strip(Strip { here, there, bytes, blocks, here_stride, there_stride }) => {
+            let every = |first, stride| Offsets::Every { first, stride };
+            let (here, there) = (every(here, here_stride), every(there, there_stride));
+            blocks_of(Portion::Scattered(Scattered { here, there, bytes, blocks }))
+        }
+        Portion::Scattered(Scattered { here, there, bytes, blocks }) => {
+            let block = |n| (place(here, n), place(there, n), bytes as usize);
+            (0..blocks as usize).map(block).collect()
+        }
+    }
+}
+
+/// Places that no rule gives, at multiples of eight in some bytes, so that no two blocks touch.
+fn irregular(count: usize, apart: i64) -> Vec<i64> {
+    (0..count as i64).map(|n| n * apart + 8 * (n * n % 3)).collect()
+}
+
+/// Portions of each kind, whose blocks do not overlap: short and long blocks, few and many, with
+/// distances of either sign, and more of them than one request has. All are elements of 8 bytes.
+fn all_portions<'a>(places: &'a [i64], others: &'a [i64]) -> Vec<Portion<'a>> {
+    let strip = |here, there, bytes, blocks, here_stride, there_stride| {
+        Portion::Strip(Strip { here, there, bytes, blocks, here_stride, there_stride })
+    };
+    let listed = |places: &'a [i64], base| Offsets::Listed { places, base, bits: 0 };
+    let every = |first, stride| Offsets::Every { first, stride };
+    let scattered = |here, there| {
+        let blocks = places.len() as u64;
+        Portion::Scattered(Scattered { here, there, bytes: 8, blocks })
+    };
+    vec![
+        strip(0, 0, 8, 1, 0, 0),
+        strip(8, 16, 8, 1040, 8, 16),
+        strip(8400, 18_544, 16, 60, 40, -32),
+        strip(10_800, 18_576, 4104, 2, 5000, 4200),
+        strip(20_000, 26_880, 24, 3, 24, 24),
+        scattered(every(20_104, 8), listed(others, 26_960)),
+        scattered(listed(places, 20_600), every(28_424, 16)),
+        scattered(listed(places, 22_600), listed(others, 29_384)),
+    ]
+}
+
+/// Bytes on either side of the portions.
+const PORTIONS_BYTES: usize = 31_000;
+
+pub fn portions_arrive_and_nothing_around_them<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    let (places, others) = (irregular(60, 32), irregular(60, 24));
+    let portions = all_portions(&places, &others);
+    let each = |work: &mut dyn FnMut(Portion<'_>)| portions.iter().for_each(|each| work(*each));
+    let mut here: Vec<u8> = (0..PORTIONS_BYTES).map(|at| (at % 251) as u8 + 1).collect();
+    let sent = Portions { there: memory, here: here.as_mut_ptr(), each: &each };
+    // SAFETY: inside of the memory and of the buffer, which stays.
+    unsafe { side.transfer(Way::Put, &sent) }.unwrap();
+    peer.flush().unwrap();
+    rank.meet();
+    let mut wanted = vec![0; PORTIONS_BYTES];
+    for (from, to, bytes) in portions.iter().flat_map(|portion| blocks_of(*portion)) {
+        wanted[to..to + bytes].copy_from_slice(&here[from..from + bytes]);
+    }
+    let mut now = vec![0; PORTIONS_BYTES];
+    rank.load(0, &mut now);
+    assert!(now == wanted, "what was put");
+    let mut back = vec![0; PORTIONS_BYTES];
+    let asked = Portions { here: back.as_mut_ptr(), ..sent };
+    // SAFETY: inside of the memory and of the buffer, which stays.
+    unsafe { side.transfer(Way::Get, &asked) }.unwrap();
+    peer.flush_local().unwrap();
+    let mut wanted = vec![0; PORTIONS_BYTES];
+    for (to, _, bytes) in portions.iter().flat_map(|portion| blocks_of(*portion)) {
+        wanted[to..to + bytes].copy_from_slice(&here[to..to + bytes]);
+    }
+    assert!(back == wanted, "what was got");
+    rank.meet();
+}
+
+pub fn portions_are_combined_and_answered<E: Networked>(rank: &E) {
+    let (peer, side, memory) = next(rank);
+    let (places, others) = (irregular(60, 32), irregular(60, 24));
+    let portions = all_portions(&places, &others);
+    let each = |work: &mut dyn FnMut(Portion<'_>)| portions.iter().for_each(|each| work(*each));
+    let mut numbers: Vec<u64> = (1..=PORTIONS_BYTES as u64 / 8).collect();
+    let mut old = vec![7u64; PORTIONS_BYTES / 8];
+    let operands = Portions { there: memory, here: numbers.as_mut_ptr().cast(), each: &each };
+    for round in 0..2 {
+        let what = sum(Basic::U64);
+        let result = (round == 1).then_some(old.as_mut_ptr().cast());
+        let runs = ElementRuns::Portions { operands, result };
+        let protection = [Protection::Locked, Protection::Atomic][round];
+        let call = AccumulateAt { what, protection, within: memory, runs };
+        // SAFETY: inside of the memory and of the buffers, which stay.
+        unsafe { side.accumulate(&call) }.unwrap();
+    }
+    peer.flush().unwrap();
+    rank.meet();
+    let mut wanted = vec![0; PORTIONS_BYTES];
+    let mut fetched = vec![7u64; PORTIONS_BYTES / 8];
+    for (from, to, bytes) in portions.iter().flat_map(|portion| blocks_of(*portion)) {
+        for at in (0..bytes).step_by(8) {
+            let number = numbers[(from + at) / 8];
+            wanted[to + at..to + at + 8].copy_from_slice(&(2 * number).to_ne_bytes());
+            fetched[(from + at) / 8] = number;
+        }
+    }
+    let mut now = vec![0; PORTIONS_BYTES];
+    rank.load(0, &mut now);
+    assert!(now == wanted, "the sums");
+    assert!(old == fetched, "the old elements");
     rank.meet();
 }

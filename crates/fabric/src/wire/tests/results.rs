@@ -4,13 +4,13 @@ use super::*;
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;
 use crate::reduction::{Protection, Reduction};
-use crate::remote::{AccumulateAt, AtTarget, Elements, OPERANDS_COPIED_MAX};
+use crate::remote::{AccumulateAt, AtTarget, ElementRuns, Elements, OPERANDS_COPIED_MAX};
 
 /// Begins to add 1 to a word, whose old value goes to `result`.
 fn add(peer: &Peer, at: Remote, result: &mut u64) -> Result<()> {
     let what = Reduction::new(Op::Sum, Basic::U64).unwrap();
     let (operands, result) = ((&raw const ONE).cast(), Some(core::ptr::from_mut(result).cast()));
-    let runs = &[Elements { there: at.at, bytes: 8, operands, result }];
+    let runs = ElementRuns::Listed(&[Elements { there: at.at, bytes: 8, operands, result }]);
     let call = AccumulateAt { what, protection: Protection::Atomic, within: at, runs };
     // SAFETY: memory of a side; the test keeps the result until nothing is under way.
     unsafe { peer.accumulate(&call) }
@@ -115,13 +115,15 @@ fn operands_that_are_lent_are_waited_for_whatever_follows_them() {
         let (there, operands) = (target.at(first).at, operands[first..].as_ptr().cast());
         Elements { there, bytes: 8 * words as u64, operands, result: None }
     };
-    let runs = &[run(0, LONG), run(LONG, 1)];
-    let call = AccumulateAt { what, protection: Protection::Alone, within: target.at(0), runs };
+    let (protection, within) = (Protection::Alone, target.at(0));
     let mut rounds = 0..20;
     assert!(rounds.any(|_| {
         let pings = origin.counts().kinds.pings;
-        // SAFETY: memory of a side; the operands stay until nothing is under way.
-        unsafe { peer.accumulate(&call) }.unwrap();
+        for run in [run(0, LONG), run(LONG, 1)] {
+            let runs = ElementRuns::Listed(&[run]);
+            // SAFETY: memory of a side; the operands stay until nothing is under way.
+            unsafe { peer.accumulate(&AccumulateAt { what, protection, within, runs }) }.unwrap();
+        }
         peer.flush_local().unwrap();
         origin.counts().kinds.pings == pings
     }));

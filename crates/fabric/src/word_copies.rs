@@ -1,9 +1,8 @@
-//! Copies between a buffer of the service thread and exposed memory, in which other threads and
-//! processes may read and write at the same time. An aligned word of the exposed memory is one load
+//! Copies between a buffer of this process and exposed memory, in which other threads and processes
+//! may read and write at the same time. An aligned word of the exposed memory is one load
 //! or one store, so no reader sees half of it (law 8).
 
 use crate::sync::{AtomicU64, Ordering};
-use core::ptr;
 
 const WORD: usize = size_of::<u64>();
 
@@ -26,7 +25,7 @@ pub unsafe fn store(to: *mut u8, from: &[u8]) {
     // SAFETY: each access is inside of the given bytes.
     unsafe {
         if head > 0 {
-            ptr::copy_nonoverlapping(from.as_ptr(), to, head);
+            copy_head(to, from.as_ptr(), head);
         }
         let mut at = head;
         while at < head + words * WORD {
@@ -46,13 +45,22 @@ pub unsafe fn store(to: *mut u8, from: &[u8]) {
 /// # Safety
 /// `bytes` bytes at `from` may be read.
 pub unsafe fn load(to: &mut Vec<u8>, from: *const u8, bytes: usize) {
-    let (head, words, tail) = split(from.addr(), bytes);
     let begin = to.len();
     to.resize(begin + bytes, 0);
-    let to = to[begin..].as_mut_ptr();
-    // SAFETY: each access is inside of the given bytes and of the new ones of the buffer.
+    // SAFETY: the caller's promise, and the new bytes of the buffer.
+    unsafe { load_into(to[begin..].as_mut_ptr(), from, bytes) };
+}
+
+/// Copies bytes out of exposed memory.
+///
+/// # Safety
+/// `bytes` bytes at `from` may be read, and as many written at `to`.
+#[inline]
+pub unsafe fn load_into(to: *mut u8, from: *const u8, bytes: usize) {
+    let (head, words, tail) = split(from.addr(), bytes);
+    // SAFETY: each access is inside of the given bytes.
     unsafe {
-        ptr::copy_nonoverlapping(from, to, head);
+        copy_head(to, from, head);
         for index in 0..words {
             let at = head + index * WORD;
             // Acquire: pairs with the stores of data ahead of this word.
@@ -64,19 +72,47 @@ pub unsafe fn load(to: &mut Vec<u8>, from: *const u8, bytes: usize) {
     }
 }
 
-/// Copies fewer than eight bytes; an aligned element of four bytes is one load and one store.
+/// Copies fewer than eight bytes ahead of a whole word; an aligned element of two or four bytes is
+/// one load and one store.
 ///
 /// # Safety
 /// `bytes` bytes at `from` may be read, and as many written at `to`.
-unsafe fn copy_end(to: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: inside of the given bytes.
+#[inline(always)]
+unsafe fn copy_head(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        if bytes >= 4 {
-            let value = from.cast::<u32>().read_unaligned();
-            to.cast::<u32>().write_unaligned(value);
-            ptr::copy_nonoverlapping(from.add(4), to.add(4), bytes - 4);
-        } else {
-            ptr::copy_nonoverlapping(from, to, bytes);
+        copy_part::<u8>(to, from, bytes, bytes & 1);
+        copy_part::<u16>(to, from, bytes, bytes & 3);
+        copy_part::<u32>(to, from, bytes, bytes);
+    }
+}
+
+/// Copies fewer than eight bytes behind a whole word; elements as in [`copy_head`].
+///
+/// # Safety
+/// As for [`copy_head`].
+#[inline(always)]
+unsafe fn copy_end(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        copy_part::<u32>(to, from, bytes, 4);
+        copy_part::<u16>(to, from, bytes, (bytes & 4) + 2);
+        copy_part::<u8>(to, from, bytes, bytes);
+    }
+}
+
+/// Copies the element that ends at `end`, if `bytes` has the bit of its size.
+///
+/// # Safety
+/// As for [`copy_head`].
+#[inline(always)]
+unsafe fn copy_part<T: Copy>(to: *mut u8, from: *const u8, bytes: usize, end: usize) {
+    if bytes & size_of::<T>() != 0 {
+        let at = end - size_of::<T>();
+        // SAFETY: inside of the given bytes.
+        unsafe {
+            let value = from.add(at).cast::<T>().read_unaligned();
+            to.add(at).cast::<T>().write_unaligned(value);
         }
     }
 }
