@@ -17,7 +17,9 @@ use super::served_accumulate::{ServedAccumulate, one_element};
 use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
 use super::served_rows;
 use super::served_words;
-use super::served_write::{MOVED_BYTES_MAX, SMALL_BYTES, ServedWrite, WriteStep};
+use super::served_write::{
+    BEHIND_LONG_BYTES, MOVED_BYTES_MAX, SMALL_BYTES, ServedWrite, WriteStep,
+};
 use super::stream_calls::{is_empty, piece, receive, send, would_wait};
 use crate::number::Number;
 use crate::sync::full_fence;
@@ -25,8 +27,6 @@ use crate::word_copies;
 
 /// Bytes of the buffer of the service thread. What it receives of a long WRITE is copied once more.
 pub const BUFFER_BYTES: usize = 32 << 10;
-/// Bytes that are received behind a long WRITE: another one mostly follows.
-const BEHIND_LONG_BYTES: usize = 4 << 10;
 /// Reads of the socket in one turn.
 const READS_MAX: usize = 4;
 const _: () = assert!(GUARDED_BYTES_MAX <= SMALL_BYTES, "a WRITE that is skipped has arrived");
@@ -138,10 +138,8 @@ impl Served {
     fn receive(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Result<bool, ()> {
         let before = self.input.len();
         buffer[..before].copy_from_slice(&self.input);
-        let room = match self.is_behind_long {
-            true => BEHIND_LONG_BYTES,
-            false => buffer.len() - before,
-        };
+        let most = if self.is_behind_long { BEHIND_LONG_BYTES } else { BUFFER_BYTES };
+        let room = most.min(buffer.len() - before);
         let place = piece(buffer[before..].as_mut_ptr(), room);
         // SAFETY: inside of the buffer.
         let came = match unsafe { receive(self.stream.as_fd(), &[place]) } {

@@ -15,6 +15,8 @@ use crate::word_copies;
 /// Longest WRITE that is carried out at once and by words, and longest accumulate that is carried
 /// out at once.
 pub const SMALL_BYTES: u64 = 8 << 10;
+/// Bytes that are received behind a long WRITE: another one mostly follows.
+pub const BEHIND_LONG_BYTES: usize = 4 << 10;
 /// Bytes of a long WRITE or READ that are moved at once.
 pub const MOVED_BYTES_MAX: u64 = 256 << 10;
 
