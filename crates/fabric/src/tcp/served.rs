@@ -9,18 +9,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::connections::Next;
 use super::exposures::{ExposedMemory, Exposures};
-use super::frames::{
-    Answer, AnswerStatus, GUARDED_BYTES_MAX, REQUEST_BYTES, RequestKind, TcpRequest,
-};
+use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::page_probes::PageAccess;
 use super::served_accumulate::{ServedAccumulate, one_element};
 use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
-use super::served_rows;
-use super::served_words;
 use super::served_write::{
     BEHIND_LONG_BYTES, MOVED_BYTES_MAX, SMALL_BYTES, ServedWrite, WriteStep,
 };
 use super::stream_calls::{is_empty, piece, receive, send, would_wait};
+use super::{served_rows, served_words};
 use crate::number::Number;
 use crate::sync::full_fence;
 use crate::word_copies;
@@ -29,7 +26,6 @@ use crate::word_copies;
 pub const BUFFER_BYTES: usize = 32 << 10;
 /// Reads of the socket in one turn.
 const READS_MAX: usize = 4;
-const _: () = assert!(GUARDED_BYTES_MAX <= SMALL_BYTES, "a WRITE that is skipped has arrived");
 /// Longest READ whose bytes are copied by words. A longer one is sent from its place.
 const COPIED_BYTES: u64 = 4 << 10;
 /// Bytes of answers that are held before they are sent.

@@ -6,7 +6,7 @@ use core::ptr;
 use std::os::fd::BorrowedFd;
 
 use super::exposures::ExposedMemory;
-use super::frames::{AnswerStatus, TcpRequest};
+use super::frames::{AnswerStatus, GUARDED_BYTES_MAX, TcpRequest};
 use super::page_probes::PageAccess;
 use super::stream_calls::{is_empty, piece, receive, would_wait};
 use crate::number::Number;
@@ -15,6 +15,7 @@ use crate::word_copies;
 /// Longest WRITE that is carried out at once and by words, and longest accumulate that is carried
 /// out at once.
 pub const SMALL_BYTES: u64 = 8 << 10;
+const _: () = assert!(GUARDED_BYTES_MAX <= SMALL_BYTES, "a WRITE that is skipped has arrived");
 /// Bytes that are received behind a long WRITE: another one mostly follows.
 pub const BEHIND_LONG_BYTES: usize = 4 << 10;
 /// Bytes of a long WRITE or READ that are moved at once.
