@@ -333,9 +333,13 @@ def compile_with(mpi, compiler, flags, source, target, libraries=()):
     with locked(target):
         if is_built():
             return ""
-        answer = subprocess.run([compiler, *flags, "-o", str(target), source.name, *libraries],
+        # Others take what is there without the lock, so the whole file comes there at once.
+        new = target.with_name(f"new-{target.name}")
+        answer = subprocess.run([compiler, *flags, "-o", str(new), source.name, *libraries],
                                 capture_output=True, text=True, cwd=source.parent,
                                 env=mpi.environment())
+        if answer.returncode == 0:
+            new.replace(target)
     return "" if answer.returncode == 0 else answer.stderr or "the compiler failed"
 
 
