@@ -36,7 +36,7 @@ static MPI_Datatype irregular(int backwards)
     return type;
 }
 
-// Single integers, each of which may be next to the one before it.
+// Single integers; each may be next to the one before it.
 static MPI_Datatype singles(void)
 {
     static int places[DATA];
