@@ -3,7 +3,7 @@
 
 use super::acc::{AccLock, guard_of_several, locked, single};
 use super::acc_run::{AccRun, Guard};
-use super::acc_sides::{Side, Sides, alike, each_run, kinds_agree};
+use super::acc_sides::{Side, Sides, each_run, kinds_agree, same_layout};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
@@ -210,7 +210,7 @@ impl<'a> AccCall<'a> {
         };
         let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
         if let (UnmappedAcc::AtTarget(requests), Some((side, basic, result))) =
-            (&mut combine, alike(sides, target))
+            (&mut combine, same_layout(sides, target))
             && let Unmapped::Distant(Distant { at: there, .. }) = whose
         {
             let each = |work: &mut dyn FnMut(Portion<'_>)| {

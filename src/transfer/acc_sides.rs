@@ -34,9 +34,7 @@ impl Side {
         }
         Ok(Side { address: buffer.address, count, shape, bytes })
     }
-}
 
-impl Side {
     /// Its displacement zero.
     pub fn address(&self) -> *mut u8 {
         self.address
@@ -83,14 +81,14 @@ fn overlay<'a>(
 
 /// Returns the buffer whose blocks lie at the target as its elements do, the kind of all elements,
 /// and where old elements go, if the elements have one kind without padding, and the result buffer
-/// is like the origin's.
-pub fn alike<'a>(
+/// has the layout of the origin's.
+pub fn same_layout<'a>(
     (origin, result): Sides<'a>,
     target: &Shape,
 ) -> Option<(&'a Side, Basic, Option<*mut u8>)> {
     let basic = target.uniform().filter(|basic| basic.size() == basic.extent())?;
     let side = origin.or(result)?;
-    let is_like = result.is_none_or(|result| {
+    let is_same = result.is_none_or(|result| {
         result.count == side.count
             && match (&result.shape, &side.shape) {
                 (Shape::Basic(one), Shape::Basic(other)) => one == other,
@@ -99,7 +97,7 @@ pub fn alike<'a>(
             }
     });
     let is_uniform = side.shape.uniform() == Some(basic);
-    (is_like && is_uniform).then_some((side, basic, result.map(|result| result.address)))
+    (is_same && is_uniform).then_some((side, basic, result.map(|result| result.address)))
 }
 
 /// Does `work` on the runs that are contiguous in both buffers and at the target. It gets the
