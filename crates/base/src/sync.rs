@@ -1,7 +1,7 @@
 //! The only file that names atomics. Everything that is shared between threads or processes uses
 //! these names, so that the same code runs on the machine's atomics and, with `--cfg loom`, under
-//! the model checker. No other file may name `core::sync::atomic`. `Mutex` and `Condvar` are for
-//! code that the model checker runs.
+//! the model checker. No other file may name `core::sync::atomic`. `Mutex` is for code that the
+//! model checker runs.
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::{
@@ -45,9 +45,6 @@ pub unsafe fn compare_exchange_pair(at: *mut u64, old: [u64; 2], new: [u64; 2]) 
     [low, high]
 }
 
-use core::time::Duration;
-use std::time::Instant;
-
 #[cfg(not(loom))]
 pub use parking_lot::{Mutex, MutexGuard};
 
@@ -70,64 +67,6 @@ impl<T> Mutex<T> {
     pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
         self.0.lock().expect("a panic ends the model")
     }
-}
-
-/// A condition variable for a [`Mutex`].
-pub struct Condvar {
-    #[cfg(not(loom))]
-    condvar: parking_lot::Condvar,
-    #[cfg(loom)]
-    condvar: loom::sync::Condvar,
-}
-
-impl Condvar {
-    /// Makes one.
-    #[cfg(not(loom))]
-    pub fn new() -> Condvar {
-        Condvar { condvar: parking_lot::Condvar::new() }
-    }
-
-    /// Makes one.
-    #[cfg(loom)]
-    pub fn new() -> Condvar {
-        Condvar { condvar: loom::sync::Condvar::new() }
-    }
-
-    /// Wakes a thread that waits.
-    pub fn notify_one(&self) {
-        self.condvar.notify_one();
-    }
-
-    /// Waits until another thread wakes this one, for at most `timeout`. The flag is true if the
-    /// time is over.
-    #[cfg(not(loom))]
-    pub fn wait_for<'a, T>(
-        &self,
-        mut guard: MutexGuard<'a, T>,
-        timeout: Duration,
-    ) -> (MutexGuard<'a, T>, bool) {
-        let late = self.condvar.wait_for(&mut guard, timeout).timed_out();
-        (guard, late)
-    }
-
-    /// Waits until another thread wakes this one. A model has no clock: a timeout of zero expires
-    /// immediately, any other never expires.
-    #[cfg(loom)]
-    pub fn wait_for<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-        timeout: Duration,
-    ) -> (MutexGuard<'a, T>, bool) {
-        if timeout.is_zero() {
-            return (guard, true);
-        }
-        (self.condvar.wait(guard).expect("a panic ends the model"), false)
-    }
-}
-
-/// Whether `timeout` has elapsed since `since`. In a model as for [`Condvar::wait_for`].
-pub fn has_passed(timeout: Duration, since: Instant) -> bool {
-    if cfg!(loom) { timeout.is_zero() } else { since.elapsed() >= timeout }
 }
 
 /// Tells the processor (or the model checker) that this thread only waits for another one.

@@ -1,41 +1,38 @@
 //! The connections that a process serves, and the thread that serves them: the service thread, or a
 //! rank that waits for its own words ([`Serving`](super::serving::Serving)). Such a rank wakes up
 //! once for a request that changes its word; if the service thread carried it out, both would wake
-//! up, one after the other. Both wait for events of one list of epoll, which wakes the thread that
-//! began to wait last: the rank.
+//! up, one after the other. While the rank serves, no event of a connection wakes the service thread.
 //!
 //! | `turn`  | meaning                                                                        |
 //! |---------|--------------------------------------------------------------------------------|
 //! | Thread  | the service thread carries out requests; the rank sets it when its wait ends,  |
-//! |         | and the service thread if the rank makes no step, or comes back too late       |
-//! | Rank    | the rank does, which sets it at each step; the service thread gives events of  |
-//! |         | connections back, and rests                                                    |
+//! |         | and the service thread if the rank comes back too late                         |
+//! | Rank    | the rank does, which sets it at each step                                      |
 //! | Kept    | the wait of the rank has ended, and the rank is expected to wait again soon, as |
-//! |         | in a loop of epochs: the service thread rests for a short time, because two    |
-//! |         | changes of threads cost more than the request                                  |
+//! |         | in a loop of epochs: requests wait for a short time, because two changes of    |
+//! |         | threads cost more than the request                                             |
+//! | Late    | the service thread carries out requests, because the rank makes no step in its |
+//! |         | wait                                                                           |
 //!
 //! The lock of the table protects it. A rank reads its word after it has set it, and no other
 //! thread carries out a request from there on, so the rank sleeps in epoll_wait(2) alone. A rank
 //! that makes no step (a handler of a signal of the program runs, say) loses its turn; it reads
-//! its word when its bounded wait ends. Events are reported when they come, not while they last
-//! (EPOLLET), so that one thread wakes up for each: a turn ends where the stream is empty or full,
-//! and a thread that takes an event serves the connection, or gives the event back. A rank that
-//! makes no step may have taken events, so the service thread then serves all connections once. It
-//! learns of that rank when another event wakes it; an origin that waits sends one each second.
-//! Streams and events are behind [`ServedStreams`], so that the model checker runs this file.
+//! its word when its bounded wait ends. A timer of the service thread runs while the turn is not its
+//! own. Events are reported when they come, not while they last (EPOLLET): a turn ends where the
+//! stream is empty or full, and a thread that takes an event serves the connection, or gives the
+//! event back. A rank that makes no step may have taken events, so the service thread then asks for
+//! those of all connections, each time the timer ends. Streams, events and the timer are behind
+//! [`ServedStreams`], so that the model checker runs this file.
 
 use std::collections::VecDeque;
 use std::io::Result;
 use std::time::{Duration, Instant};
 
 use crate::number::Number;
-use crate::sync::{AtomicU64, Condvar, Mutex, Ordering, has_passed};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Events with which a stream ends.
 const ENDED: i32 = libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
-
-/// Time between two turns of a rank that makes one call after the other.
-const BUSY_MAX: Duration = Duration::from_micros(50);
 
 /// A thread that serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +69,11 @@ pub trait ServedStreams {
     fn change(&self, served: &Self::Served, events: i32, number: u64) -> Result<()>;
     /// Serves a connection once.
     fn serve(&self, served: &mut Self::Served, buffer: &mut [u8]) -> Next;
+    /// Wakes the service thread for events of the connections, or not. Events that are there already
+    /// wake it at once.
+    fn wake_thread(&self, wakes: bool);
+    /// Starts the timer anew. The service thread calls [`Connections::timer_ended`] at its end.
+    fn start_timer(&self, time: Duration);
 }
 
 /// The connections.
@@ -82,8 +84,6 @@ pub struct Connections<S: ServedStreams> {
     /// time in which a rank that has kept the turn must come back
     keep_max: Duration,
     table: Mutex<Table<S::Served>>,
-    /// the service thread rests until the rank has ended its wait
-    rest: Condvar,
     /// number of connections, with those that are not served yet
     count: AtomicU64,
 }
@@ -97,11 +97,22 @@ struct Table<C> {
     turn: Turn,
     /// end of the last turn of a rank
     ended: Option<Instant>,
-    /// number of steps of ranks
+    /// number of steps of ranks, and those before the timer was started
     steps: u64,
-    /// whether the service thread rests, and whether for as long as a rank serves
-    rests: bool,
-    rests_long: bool,
+    steps_before: u64,
+    /// whether events wake the service thread
+    wakes_thread: bool,
+    timer: Timer,
+}
+
+/// The timer of the service thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Stopped,
+    /// ends when a rank that serves must have made a step
+    Step,
+    /// ends when a rank that has kept the turn must come back, or before; when it was started
+    Keep(Instant),
 }
 
 /// Whose turn it is to serve.
@@ -111,6 +122,7 @@ enum Turn {
     Rank,
     /// since when
     Kept(Instant),
+    Late,
 }
 
 struct Entry<C> {
@@ -133,15 +145,15 @@ impl<S: ServedStreams> Connections<S> {
             turn: Turn::Thread,
             ended: None,
             steps: 0,
-            rests: false,
-            rests_long: false,
+            steps_before: 0,
+            wakes_thread: true,
+            timer: Timer::Stopped,
         };
         Connections {
             streams,
             step_max,
             keep_max,
             table: Mutex::new(table),
-            rest: Condvar::new(),
             count: AtomicU64::new(0),
         }
     }
@@ -177,9 +189,6 @@ impl<S: ServedStreams> Connections<S> {
     /// Takes an event of a connection.
     pub fn event(&self, by: Server, index: usize, events: u32) {
         let mut table = self.table.lock();
-        if by == Server::Thread && self.is_late(&table) {
-            table.turn = Turn::Thread;
-        }
         if table.is_served(by) {
             self.serve_once(&mut table, index, events.cast_signed() & ENDED != 0);
         } else {
@@ -187,8 +196,7 @@ impl<S: ServedStreams> Connections<S> {
         }
     }
 
-    /// Ends the round of a server: serves connections once more that have had their turn. The
-    /// service thread rests while a rank serves.
+    /// Ends the round of a server: serves connections once more that have had their turn.
     pub fn end_round(&self, by: Server) {
         let many = self.table.lock().again.len();
         for _ in 0..many {
@@ -199,54 +207,53 @@ impl<S: ServedStreams> Connections<S> {
             let Some(index) = table.take_again() else { break };
             self.serve_once(&mut table, index, false);
         }
-        if by == Server::Thread {
-            self.rest();
-        }
     }
 
     /// Whether a server may wait for events.
-    pub fn may_wait(&self) -> bool {
-        self.table.lock().again.is_empty()
+    pub fn may_wait(&self, by: Server) -> bool {
+        let table = self.table.lock();
+        table.again.is_empty() || !table.is_served(by)
     }
 
     /// Lets a rank serve from here on. Returns whether it may wait for events.
     pub fn begin_rank(&self) -> bool {
         let mut table = self.table.lock();
-        table.turn = Turn::Rank;
+        self.begin_turn(&mut table);
         table.again.is_empty()
     }
 
     /// Whether a rank has ended a turn just now: it makes one call after the other.
     pub fn is_busy(&self) -> bool {
-        self.table.lock().ended.is_some_and(|ended| ended.elapsed() < BUSY_MAX)
+        self.table.lock().ended.is_some_and(|ended| ended.elapsed() < self.keep_max)
     }
 
     /// Records a step of a rank that serves.
     pub fn note_step(&self) {
         let mut table = self.table.lock();
-        table.turn = Turn::Rank;
+        self.begin_turn(&mut table);
         table.steps += 1;
     }
 
     /// Keeps the turn for a rank whose wait has ended, and which is expected to wait again soon.
     pub fn keep_turn(&self) {
         let (mut table, now) = (self.table.lock(), Instant::now());
-        if table.again.is_empty() {
-            table.turn = Turn::Kept(now);
-            table.ended = Some(now);
-            table.steps += 1;
-            // It must not rest longer than the rank may keep the turn.
-            if core::mem::take(&mut table.rests_long) {
-                self.rest.notify_one();
-            }
-        } else {
-            self.end_turn(&mut table);
+        table.ended = Some(now);
+        if !table.again.is_empty() {
+            return self.end_turn(&mut table);
+        }
+        table.turn = Turn::Kept(now);
+        table.steps += 1;
+        // In a loop of short waits it neither ends nor is started for each.
+        if !matches!(table.timer, Timer::Keep(since) if now - since < self.keep_max / 2) {
+            self.start_timer(&mut table, Timer::Keep(now), self.keep_max);
         }
     }
 
     /// Lets the service thread serve from here on.
     pub fn end_rank(&self) {
-        self.end_turn(&mut self.table.lock());
+        let mut table = self.table.lock();
+        table.ended = Some(Instant::now());
+        self.end_turn(&mut table);
     }
 
     /// Does so if a rank has kept the turn.
@@ -257,56 +264,64 @@ impl<S: ServedStreams> Connections<S> {
         }
     }
 
+    /// Takes the turn from a rank that is late: the part of the service thread when the timer ends.
+    pub fn timer_ended(&self) {
+        let mut table = self.table.lock();
+        let ended = core::mem::replace(&mut table.timer, Timer::Stopped);
+        match table.turn {
+            Turn::Thread => {}
+            Turn::Late => self.go_on_without_rank(&mut table),
+            Turn::Rank if ended == Timer::Step && table.steps == table.steps_before => {
+                self.go_on_without_rank(&mut table);
+            }
+            Turn::Rank => self.start_timer(&mut table, Timer::Step, self.step_max),
+            Turn::Kept(since) => match self.keep_max.checked_sub(since.elapsed()) {
+                Some(rest) if !rest.is_zero() => {
+                    self.start_timer(&mut table, Timer::Keep(since), rest);
+                }
+                _ => self.end_turn(&mut table),
+            },
+        }
+    }
+
     /// Number of steps of ranks.
     #[cfg(test)]
     pub fn steps(&self) -> u64 {
         self.table.lock().steps
     }
 
-    /// Whether the service thread rests.
-    #[cfg(test)]
-    pub fn thread_rests(&self) -> bool {
-        self.table.lock().rests
+    fn begin_turn(&self, table: &mut Table<S::Served>) {
+        table.turn = Turn::Rank;
+        if core::mem::take(&mut table.wakes_thread) {
+            self.streams.wake_thread(false);
+        }
+        if table.timer == Timer::Stopped {
+            self.start_timer(table, Timer::Step, self.step_max);
+        }
     }
 
     fn end_turn(&self, table: &mut Table<S::Served>) {
         table.turn = Turn::Thread;
-        table.ended = Some(Instant::now());
-        if table.rests {
-            self.rest.notify_one();
-            return;
-        }
         while let Some(index) = table.take_again() {
             self.give_back(table, index);
         }
-    }
-
-    /// Rests while a rank serves.
-    fn rest(&self) {
-        let mut table = self.table.lock();
-        while !table.is_served(Server::Thread) {
-            let steps = table.steps;
-            let (long, most) = match table.turn {
-                Turn::Kept(since) => (false, self.keep_max.saturating_sub(since.elapsed())),
-                _ => (true, self.step_max),
-            };
-            (table.rests, table.rests_long) = (true, long);
-            let (locked, late) = self.rest.wait_for(table, most);
-            table = locked;
-            if late && table.steps == steps {
-                // No other event comes for those that a rank has taken in the middle of a step.
-                if matches!(table.turn, Turn::Rank) {
-                    (0..table.list.len()).for_each(|index| table.serve_again(index));
-                }
-                table.turn = Turn::Thread;
-            }
+        if !core::mem::replace(&mut table.wakes_thread, true) {
+            self.streams.wake_thread(true);
         }
-        (table.rests, table.rests_long) = (false, false);
     }
 
-    /// Whether a rank has kept the turn for too long.
-    fn is_late(&self, table: &Table<S::Served>) -> bool {
-        matches!(table.turn, Turn::Kept(since) if has_passed(self.keep_max, since))
+    /// Serves in place of a rank that makes no step. No other event comes for those that it has
+    /// taken.
+    fn go_on_without_rank(&self, table: &mut Table<S::Served>) {
+        (0..table.list.len()).for_each(|index| self.give_back(table, index));
+        self.end_turn(table);
+        table.turn = Turn::Late;
+        self.start_timer(table, Timer::Step, self.step_max);
+    }
+
+    fn start_timer(&self, table: &mut Table<S::Served>, timer: Timer, time: Duration) {
+        (table.timer, table.steps_before) = (timer, table.steps);
+        self.streams.start_timer(time);
     }
 
     /// Reports the events of a connection once more, for the other server.
@@ -347,7 +362,7 @@ impl<S: ServedStreams> Connections<S> {
 
 impl<C> Table<C> {
     fn is_served(&self, by: Server) -> bool {
-        matches!(self.turn, Turn::Thread) == (by == Server::Thread)
+        matches!(self.turn, Turn::Thread | Turn::Late) == (by == Server::Thread)
     }
 
     /// Has a connection served again, once: with several turns in a round it would delay the others

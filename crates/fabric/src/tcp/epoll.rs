@@ -1,7 +1,7 @@
 //! The system's list of the streams of a process that have news: epoll(7).
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -55,6 +55,13 @@ impl Epoll {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+/// It has news, as a descriptor, while one of its own has.
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

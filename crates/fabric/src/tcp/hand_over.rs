@@ -75,6 +75,7 @@ impl<E: ThreadEvents> HandOver<E> {
     }
 
     /// The events of the thread.
+    #[cfg(test)]
     pub fn events(&self) -> &E {
         &self.events
     }

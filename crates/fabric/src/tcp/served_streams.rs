@@ -3,22 +3,23 @@
 use std::io::Result;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::connections::{Next, ServedStreams};
-use super::epoll::Epoll;
 use super::exposures::Exposures;
 use super::served::{BUFFER_BYTES, Served};
+use super::service_thread::Descriptors;
 
 /// The streams that a process serves.
 pub struct SystemStreams {
-    epoll: Arc<Epoll>,
+    descriptors: Arc<Descriptors>,
     exposures: Arc<Exposures>,
 }
 
 impl SystemStreams {
-    /// Makes those whose events this list reports and whose requests access this memory.
-    pub fn new(epoll: &Arc<Epoll>, exposures: &Arc<Exposures>) -> SystemStreams {
-        SystemStreams { epoll: epoll.clone(), exposures: exposures.clone() }
+    /// Makes those that are in the list of these descriptors and whose requests access this memory.
+    pub(super) fn new(descriptors: &Arc<Descriptors>, exposures: &Arc<Exposures>) -> SystemStreams {
+        SystemStreams { descriptors: descriptors.clone(), exposures: exposures.clone() }
     }
 }
 
@@ -27,14 +28,22 @@ impl ServedStreams for SystemStreams {
     const BUFFER_BYTES: usize = BUFFER_BYTES;
 
     fn add(&self, served: &Served, events: i32, number: u64) -> Result<()> {
-        self.epoll.add(served.stream().as_fd(), events, number)
+        self.descriptors.streams().add(served.stream().as_fd(), events, number)
     }
 
     fn change(&self, served: &Served, events: i32, number: u64) -> Result<()> {
-        self.epoll.change(served.stream().as_fd(), events, number)
+        self.descriptors.streams().change(served.stream().as_fd(), events, number)
     }
 
     fn serve(&self, served: &mut Served, buffer: &mut [u8]) -> Next {
         served.turn(&self.exposures, buffer)
+    }
+
+    fn wake_thread(&self, wakes: bool) {
+        self.descriptors.wake_for_streams(wakes);
+    }
+
+    fn start_timer(&self, time: Duration) {
+        self.descriptors.start_turn_timer(time);
     }
 }

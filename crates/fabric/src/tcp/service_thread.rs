@@ -1,12 +1,15 @@
 //! The service thread of a process: it carries out the requests of all connections that the process
 //! serves, and sends what a full socket has not taken from an origin of this process. It sleeps in
 //! epoll_wait(2) while there is nothing to do. It may run on the processors of all ranks of its
-//! node. It never calls MPI, and it handles no signal of the program. A rank that waits for its own
-//! words serves in its place ([`Serving`](super::serving::Serving)). Invariant: it waits for
-//! nothing else, so no connection delays another one for longer than a turn.
+//! node. It never calls MPI, and it handles no signal of the program. A rank that waits serves in
+//! its place ([`Serving`](super::serving::Serving)). Invariant: it waits for nothing else, so no
+//! connection delays another one for longer than a turn.
+//!
+//! The streams are in a list of epoll of their own. It is one descriptor of the thread's list, which
+//! reports no event of it while a rank serves.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -33,6 +36,9 @@ const WAKE: u64 = u64::MAX;
 /// The events of the timers.
 const SHORT: u64 = u64::MAX - 1;
 const LONG: u64 = u64::MAX - 2;
+const TURN: u64 = u64::MAX - 3;
+/// The event for news in the list of streams.
+const STREAMS: u64 = u64::MAX - 4;
 /// Time after which the thread sends gathered requests. With its wake-up they leave within 50 us.
 const SHORT_TIME: Duration = Duration::from_micros(30);
 /// The same for requests that leave with later ones.
@@ -48,19 +54,30 @@ const ORIGIN: u64 = 1 << 63;
 /// The state that the thread and its callers share.
 struct Shared {
     /// what the origins of this process have not sent
-    unsent: HandOver<Descriptors>,
-    connections: Connections<SystemStreams>,
+    unsent: HandOver<Origins>,
+    connections: Arc<Connections<SystemStreams>>,
+    descriptors: Arc<Descriptors>,
     /// connections that are not served yet
     adopted: Mutex<Vec<OwnedFd>>,
     closing: AtomicBool,
 }
 
 /// What the thread waits for.
-struct Descriptors {
-    epoll: Arc<Epoll>,
+pub(super) struct Descriptors {
+    /// the list of the thread
+    epoll: Epoll,
+    /// the list of the streams: those of the connections, and those of the origins that await room
+    streams: Epoll,
     wake: OwnedFd,
     short: OwnedFd,
     long: OwnedFd,
+    turn: OwnedFd,
+}
+
+/// The events that concern the origins of this process.
+struct Origins {
+    descriptors: Arc<Descriptors>,
+    connections: Arc<Connections<SystemStreams>>,
 }
 
 /// The running service thread; dropping it stops the thread.
@@ -72,18 +89,15 @@ pub struct ServiceThread {
 impl ServiceThread {
     /// Starts the thread, which serves this memory.
     pub fn start(exposures: &Arc<Exposures>) -> Result<ServiceThread> {
-        let (epoll, wake) = (Arc::new(Epoll::new()?), event()?);
-        let (short, long) = (timer()?, timer()?);
-        for (descriptor, number) in [(&wake, WAKE), (&short, SHORT), (&long, LONG)] {
-            epoll.add(descriptor.as_fd(), libc::EPOLLIN, number).map_err(failed("epoll_ctl"))?;
-        }
+        let descriptors = Arc::new(Descriptors::new()?);
+        let streams = SystemStreams::new(&descriptors, exposures);
+        let connections = Arc::new(Connections::new(streams, STEP_MAX, KEEP_MAX));
+        let origins =
+            Origins { descriptors: descriptors.clone(), connections: connections.clone() };
         let shared = Arc::new(Shared {
-            connections: Connections::new(
-                SystemStreams::new(&epoll, exposures),
-                STEP_MAX,
-                KEEP_MAX,
-            ),
-            unsent: HandOver::new(Descriptors { epoll, wake, short, long }),
+            unsent: HandOver::new(origins),
+            connections,
+            descriptors,
             adopted: Mutex::default(),
             closing: AtomicBool::new(false),
         });
@@ -101,7 +115,7 @@ impl ServiceThread {
     pub fn adopt(&self, stream: OwnedFd) {
         self.shared.connections.count_one();
         self.shared.adopted.lock().push(stream);
-        self.shared.descriptors().wake();
+        self.shared.descriptors.wake();
     }
 
     /// Lets the thread run on these processors.
@@ -122,12 +136,12 @@ impl ServiceThread {
         &self.shared.connections
     }
 
-    /// The list of what has news.
-    pub(super) fn epoll(&self) -> &Epoll {
-        &self.shared.descriptors().epoll
+    /// The list of the streams.
+    pub(super) fn streams(&self) -> &Epoll {
+        &self.shared.descriptors.streams
     }
 
-    /// Does what events ask for.
+    /// Does what events of streams ask for.
     pub(super) fn take(&self, events: &Events, by: Server) {
         self.shared.take(events, by);
     }
@@ -145,7 +159,7 @@ impl Drop for ServiceThread {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `serve`.
         self.shared.closing.store(true, Ordering::Release);
-        self.shared.descriptors().wake();
+        self.shared.descriptors.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -189,39 +203,72 @@ impl Drop for Sender {
     }
 }
 
-impl ThreadEvents for Descriptors {
+impl ThreadEvents for Origins {
     type Stream = OwnedFd;
 
     fn add(&self, number: u64, stream: &OwnedFd) -> io::Result<()> {
-        self.epoll.add(stream.as_fd(), libc::EPOLLONESHOT, ORIGIN | number)
+        self.descriptors.streams.add(stream.as_fd(), libc::EPOLLONESHOT, ORIGIN | number)
     }
 
     fn await_room(&self, number: u64, stream: &OwnedFd) -> io::Result<()> {
         let events = libc::EPOLLOUT | libc::EPOLLONESHOT;
-        self.epoll.change(stream.as_fd(), events, ORIGIN | number)
+        self.descriptors.streams.change(stream.as_fd(), events, ORIGIN | number)?;
+        // The rank may compute from here on.
+        self.connections.end_kept_turn();
+        Ok(())
     }
 
     fn end(&self, stream: &OwnedFd) {
-        self.epoll.remove(stream.as_fd());
+        self.descriptors.streams.remove(stream.as_fd());
         // SAFETY: a socket that is owned by the caller.
         unsafe { libc::shutdown(stream.as_raw_fd(), libc::SHUT_RDWR) };
     }
 
     fn start_timer(&self, which: Patience) {
         let time = if which == Patience::Short { SHORT_TIME } else { LONG_TIME };
-        set_timer(self.timer(which), time);
+        set_timer(self.descriptors.timer(which), time);
     }
 
     fn stop_timer(&self) {
-        set_timer(&self.short, Duration::ZERO);
+        set_timer(&self.descriptors.short, Duration::ZERO);
     }
 
     fn take_timer(&self, which: Patience) {
-        drain(self.timer(which));
+        drain(self.descriptors.timer(which));
     }
 }
 
 impl Descriptors {
+    fn new() -> Result<Descriptors> {
+        let (epoll, streams, wake) = (Epoll::new()?, Epoll::new()?, event()?);
+        let (short, long, turn) = (timer()?, timer()?, timer()?);
+        let add = |descriptor: BorrowedFd<'_>, number| {
+            epoll.add(descriptor, libc::EPOLLIN, number).map_err(failed("epoll_ctl"))
+        };
+        add(streams.as_fd(), STREAMS)?;
+        for (descriptor, number) in [(&wake, WAKE), (&short, SHORT), (&long, LONG), (&turn, TURN)] {
+            add(descriptor.as_fd(), number)?;
+        }
+        Ok(Descriptors { epoll, streams, wake, short, long, turn })
+    }
+
+    /// The list of the streams.
+    pub(super) fn streams(&self) -> &Epoll {
+        &self.streams
+    }
+
+    /// Wakes the thread for news of streams, or not.
+    pub(super) fn wake_for_streams(&self, wakes: bool) {
+        let events = if wakes { libc::EPOLLIN } else { 0 };
+        // It fails only without memory, which a change does not allocate.
+        let _ = self.epoll.change(self.streams.as_fd(), events, STREAMS);
+    }
+
+    /// Starts the timer of the turns anew.
+    pub(super) fn start_turn_timer(&self, time: Duration) {
+        set_timer(&self.turn, time);
+    }
+
     fn timer(&self, which: Patience) -> &OwnedFd {
         if which == Patience::Short { &self.short } else { &self.long }
     }
@@ -234,19 +281,14 @@ impl Descriptors {
 }
 
 impl Shared {
-    fn descriptors(&self) -> &Descriptors {
-        self.unsent.events()
-    }
-
+    /// Does what events of streams ask for.
     fn take(&self, events: &Events, by: Server) {
         for event in events.came() {
             let (number, what) = (event.u64, event.events);
-            match number {
-                WAKE => self.adopt(),
-                SHORT => self.unsent.send_gathered(Patience::Short),
-                LONG => self.unsent.send_gathered(Patience::Long),
-                _ if number & ORIGIN != 0 => self.unsent.send_rest(number & !ORIGIN),
-                _ => self.connections.event(by, number.to_usize(), what),
+            if number & ORIGIN != 0 {
+                self.unsent.send_rest(number & !ORIGIN);
+            } else {
+                self.connections.event(by, number.to_usize(), what);
             }
         }
         self.connections.end_round(by);
@@ -254,7 +296,7 @@ impl Shared {
 
     /// Begins to serve connections that were adopted.
     fn adopt(&self) {
-        drain(&self.descriptors().wake);
+        drain(&self.descriptors.wake);
         for stream in core::mem::take(&mut *self.adopted.lock()) {
             self.connections.add(Served::new(stream));
         }
@@ -263,13 +305,30 @@ impl Shared {
 
 /// Main loop of the thread.
 fn serve(shared: &Shared) {
-    let mut events = Events::default();
+    let (mut events, mut of_streams) = (Events::default(), Events::default());
+    let descriptors = &shared.descriptors;
     loop {
-        events
-            .wait(&shared.descriptors().epoll, if shared.connections.may_wait() { -1 } else { 0 });
-        shared.take(&events, Server::Thread);
+        let may_wait = shared.connections.may_wait(Server::Thread);
+        events.wait(&descriptors.epoll, if may_wait { -1 } else { 0 });
+        let mut news = !may_wait;
+        for event in events.came() {
+            match event.u64 {
+                WAKE => shared.adopt(),
+                SHORT => shared.unsent.send_gathered(Patience::Short),
+                LONG => shared.unsent.send_gathered(Patience::Long),
+                TURN => {
+                    drain(&descriptors.turn);
+                    shared.connections.timer_ended();
+                }
+                _ => news = true,
+            }
+        }
+        if news {
+            of_streams.wait(&descriptors.streams, 0);
+            shared.take(&of_streams, Server::Thread);
+        }
         // Acquire: pairs with the Release in `drop`, which precedes the event that wakes this
-        // thread. Behind `take`, because that takes this event with one for a connection.
+        // thread. Behind the events, because this one comes together with others.
         if shared.closing.load(Ordering::Acquire) {
             return;
         }

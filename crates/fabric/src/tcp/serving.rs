@@ -28,13 +28,13 @@ impl Serving {
     /// whether any came.
     pub fn step(&mut self, milliseconds: i32) -> bool {
         let most = if self.may_wait { milliseconds } else { 0 };
-        self.events.wait(self.thread.epoll(), most);
+        self.events.wait(self.thread.streams(), most);
         let came = !self.events.came().is_empty();
         // A rank that polls again and again makes few steps that found nothing.
         if came || milliseconds > 0 || !self.may_wait {
             self.thread.connections().note_step();
             self.thread.take(&self.events, Server::Rank);
-            self.may_wait = self.thread.connections().may_wait();
+            self.may_wait = self.thread.connections().may_wait(Server::Rank);
         }
         came
     }

@@ -1,20 +1,25 @@
 //! A target's process without a network, for the tests of the turns to serve a connection: streams
-//! to which a test sends, and their list of events. The list reports an event once, to the thread
-//! that began to wait last, as epoll(7) does. A wait has no end but an event, so that a thread that
-//! misses one stops the test.
+//! to which a test sends, and their list of events. The list reports an event once, as epoll(7)
+//! does, and is part of what the service thread waits for. A wait has no end but an event, so that a
+//! thread that misses one stops the test.
 
 use core::mem::take;
 use std::io::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(loom)]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::{Condvar, Mutex, MutexGuard};
+
 use super::connections::{Connections, Next, ServedStreams, Server};
-use crate::sync::{Condvar, Mutex};
 
 pub const IN: i32 = libc::EPOLLIN;
 const OUT: i32 = libc::EPOLLOUT;
 const ENDED: i32 = libc::EPOLLRDHUP;
 /// Time after which a test gives up without loom.
+#[cfg(not(loom))]
 const WATCHDOG: Duration = Duration::from_secs(60);
 /// Times in which a rank has to make a step: one that never passes, and one that has passed.
 pub const NEVER: Duration = Duration::from_secs(3600);
@@ -44,13 +49,27 @@ impl Stream {
     }
 }
 
+/// The timer of the service thread.
+#[derive(Default, PartialEq)]
+enum ModelTimer {
+    #[default]
+    Stopped,
+    Ended,
+    /// the thread handles its end; whether the rank or a peer has acted meanwhile
+    Handled(bool),
+    /// the thread has started it at its end, so that it ends when the rank or a peer acts
+    GoesOn,
+}
+
 #[derive(Default)]
 pub struct StreamStates {
     pub streams: Vec<Stream>,
     /// those that have news which no thread has taken
     news: Vec<usize>,
-    /// threads that wait for news, in the order in which they began
-    waiting: Vec<Arc<Condvar>>,
+    /// whether the service thread does not wait for news, and whether its timer has ended
+    pub thread_is_deaf: bool,
+    timer: ModelTimer,
+    pub timers_started: usize,
     /// the service thread ends
     is_over: bool,
     /// requests that are answered, and connections that are closed
@@ -59,6 +78,15 @@ pub struct StreamStates {
 }
 
 impl StreamStates {
+    /// The rank or a peer acts.
+    fn pass_time(&mut self) {
+        match self.timer {
+            ModelTimer::GoesOn => self.timer = ModelTimer::Ended,
+            ModelTimer::Handled(_) => self.timer = ModelTimer::Handled(true),
+            ModelTimer::Stopped | ModelTimer::Ended => {}
+        }
+    }
+
     /// Reports what has just come, if it is watched for.
     fn report(&mut self, index: usize, what: i32) {
         if what & (self.streams[index].watched | ENDED) == 0 {
@@ -66,9 +94,6 @@ impl StreamStates {
         }
         if !self.news.contains(&index) {
             self.news.push(index);
-        }
-        if let Some(last) = self.waiting.pop() {
-            last.notify_one();
         }
     }
 
@@ -81,69 +106,118 @@ impl StreamStates {
 
 /// The list of events.
 pub struct EventList {
-    pub state: Mutex<StreamStates>,
-    /// the first thread of the model waits for `answered` or `closed`
-    progress: Condvar,
+    state: Mutex<StreamStates>,
+    /// the state has changed
+    changed: Condvar,
 }
 
 impl EventList {
-    /// Waits for events; does not sleep unless it may.
+    /// Takes the events; waits for some if the caller may sleep.
     pub fn wait(&self, may_sleep: bool) -> Vec<(usize, u32)> {
-        let mut state = self.state.lock();
-        loop {
-            let news = state.take_news();
-            if !news.is_empty() || !may_sleep || state.is_over {
-                return news;
+        let mut events = Vec::new();
+        self.wait_until("an event is lost", |state| {
+            events = state.take_news();
+            !events.is_empty() || !may_sleep
+        });
+        self.change_state(StreamStates::pass_time);
+        events
+    }
+
+    /// Waits for what wakes the service thread, if it may sleep. Returns whether its timer has
+    /// ended, and the events of the streams.
+    pub fn wait_as_thread(&self, may_sleep: bool) -> (bool, Vec<(usize, u32)>) {
+        let (mut has_ended, mut events) = (false, Vec::new());
+        self.wait_until("an event of the service thread is lost", |state| {
+            has_ended = state.timer == ModelTimer::Ended;
+            if has_ended {
+                state.timer = ModelTimer::Handled(false);
             }
-            let own = Arc::new(Condvar::new());
-            state.waiting.push(own.clone());
-            while state.waiting.iter().any(|other| Arc::ptr_eq(other, &own)) {
-                let (locked, late) = own.wait_for(state, WATCHDOG);
-                assert!(!late, "an event is lost");
-                state = locked;
+            if !state.thread_is_deaf || !may_sleep {
+                events = state.take_news();
             }
-        }
+            has_ended || !events.is_empty() || !may_sleep || state.is_over
+        });
+        (has_ended, events)
     }
 
     /// Waits until this many requests are answered and connections closed.
     pub fn await_progress(&self, answered: usize, closed: usize) {
-        let mut state = self.state.lock();
-        while (state.answered, state.closed) != (answered, closed) {
-            let (locked, late) = self.progress.wait_for(state, WATCHDOG);
-            assert!(!late, "a request is lost");
-            state = locked;
+        self.wait_until("a request is lost", |state| {
+            (state.answered, state.closed) == (answered, closed)
+        });
+    }
+
+    fn wait_until(&self, failure: &str, mut is_so: impl FnMut(&mut StreamStates) -> bool) {
+        let mut state = self.state();
+        while !is_so(&mut state) {
+            state = self.next_state(state, failure);
         }
     }
 
+    /// Waits for a change of the state.
+    #[cfg(not(loom))]
+    fn next_state<'a>(
+        &self,
+        state: MutexGuard<'a, StreamStates>,
+        failure: &str,
+    ) -> MutexGuard<'a, StreamStates> {
+        let (state, waited) = self.changed.wait_timeout(state, WATCHDOG).unwrap();
+        assert!(!waited.timed_out(), "{failure}");
+        state
+    }
+
+    /// Waits for a change of the state. The model ends if there is none.
+    #[cfg(loom)]
+    fn next_state<'a>(
+        &self,
+        state: MutexGuard<'a, StreamStates>,
+        _failure: &str,
+    ) -> MutexGuard<'a, StreamStates> {
+        self.changed.wait(state).unwrap()
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, StreamStates> {
+        self.state.lock().unwrap()
+    }
+
+    fn change_state(&self, change: impl FnOnce(&mut StreamStates)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+
     pub fn answered(&self) -> usize {
-        self.state.lock().answered
+        self.state().answered
     }
 
     /// The peer sends a request.
     pub fn send(&self, index: usize) {
-        let mut state = self.state.lock();
-        state.streams[index].arrived += 1;
-        state.report(index, IN);
+        self.change_state(|state| {
+            state.pass_time();
+            state.streams[index].arrived += 1;
+            state.report(index, IN);
+        });
     }
 
     /// The peer receives an answer.
     pub fn make_room(&self, index: usize) {
-        let mut state = self.state.lock();
-        state.streams[index].room += 1;
-        state.report(index, OUT);
+        self.change_state(|state| {
+            state.pass_time();
+            state.streams[index].room += 1;
+            state.report(index, OUT);
+        });
     }
 
     /// The peer ends the connection.
     pub fn end(&self, index: usize) {
-        let mut state = self.state.lock();
-        state.streams[index].has_ended = true;
-        state.report(index, IN | ENDED);
+        self.change_state(|state| {
+            state.pass_time();
+            state.streams[index].has_ended = true;
+            state.report(index, IN | ENDED);
+        });
     }
 
     pub fn stop(&self) {
-        let mut state = self.state.lock();
-        state.is_over = true;
-        take(&mut state.waiting).iter().for_each(|waiting| waiting.notify_one());
+        self.change_state(|state| state.is_over = true);
     }
 }
 
@@ -155,8 +229,7 @@ pub struct Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.list.state.lock().closed += 1;
-        self.list.progress.notify_one();
+        self.list.change_state(|state| state.closed += 1);
     }
 }
 
@@ -170,17 +243,18 @@ impl ServedStreams for Arc<EventList> {
     }
 
     fn change(&self, served: &Served, events: i32, _number: u64) -> Result<()> {
-        let mut state = self.state.lock();
-        let stream = &mut state.streams[served.index];
-        stream.watched = events & (IN | OUT);
-        let what = stream.events();
-        state.report(served.index, what);
+        self.change_state(|state| {
+            let stream = &mut state.streams[served.index];
+            stream.watched = events & (IN | OUT);
+            let what = stream.events();
+            state.report(served.index, what);
+        });
         Ok(())
     }
 
     /// Carries out one request, if the answer of the one before is sent.
     fn serve(&self, served: &mut Served, _buffer: &mut [u8]) -> Next {
-        let state = &mut *self.state.lock();
+        let state = &mut *self.state();
         let stream = &mut state.streams[served.index];
         let took = stream.unsent == 0 && stream.arrived > 0;
         if took {
@@ -196,13 +270,28 @@ impl ServedStreams for Arc<EventList> {
         if stream.unsent > 0 {
             (stream.unsent, stream.room) = (0, stream.room - 1);
             state.answered += 1;
-            self.progress.notify_one();
+            self.changed.notify_all();
         }
         match stream.arrived {
             0 if stream.has_ended && !took => Next::End,
             0 => Next::Receive,
             _ => Next::Again,
         }
+    }
+
+    fn wake_thread(&self, wakes: bool) {
+        self.change_state(|state| state.thread_is_deaf = !wakes);
+    }
+
+    fn start_timer(&self, time: Duration) {
+        self.change_state(|state| {
+            state.timers_started += 1;
+            state.timer = match state.timer {
+                _ if !time.is_zero() => ModelTimer::Stopped,
+                ModelTimer::Handled(false) => ModelTimer::GoesOn,
+                _ => ModelTimer::Ended,
+            };
+        });
     }
 }
 
@@ -219,12 +308,12 @@ impl TargetProcess {
         connections: usize,
         room: usize,
     ) -> Arc<TargetProcess> {
-        let (state, progress) = (Mutex::new(StreamStates::default()), Condvar::new());
-        let list = Arc::new(EventList { state, progress });
+        let (state, changed) = (Mutex::new(StreamStates::default()), Condvar::new());
+        let list = Arc::new(EventList { state, changed });
         let target =
             TargetProcess { connections: Connections::new(list.clone(), step_max, keep_max), list };
         for index in 0..connections {
-            target.list.state.lock().streams.push(Stream { room, ..Stream::default() });
+            target.list.state().streams.push(Stream { room, ..Stream::default() });
             target.connections.count_one();
             target.connections.add(Served { index, list: target.list.clone() });
         }
@@ -240,10 +329,23 @@ impl TargetProcess {
 
     /// The main loop of the service thread.
     pub fn thread(&self) {
-        while !self.list.state.lock().is_over {
-            let events = self.list.wait(self.connections.may_wait());
-            self.take(events, Server::Thread);
+        while !self.list.state().is_over {
+            self.thread_round();
         }
+    }
+
+    /// What the service thread does between two waits.
+    pub fn thread_round(&self) {
+        let may_wait = self.connections.may_wait(Server::Thread);
+        let (timer_has_ended, events) = self.list.wait_as_thread(may_wait);
+        if timer_has_ended {
+            self.connections.timer_ended();
+            let mut state = self.list.state();
+            if let ModelTimer::Handled(_) = state.timer {
+                state.timer = ModelTimer::Stopped;
+            }
+        }
+        self.take(events, Server::Thread);
     }
 
     /// A step of a rank, which has begun to serve. Returns whether it may wait behind it.
@@ -251,7 +353,7 @@ impl TargetProcess {
         let events = self.list.wait(may_sleep);
         self.connections.note_step();
         self.take(events, Server::Rank);
-        self.connections.may_wait()
+        self.connections.may_wait(Server::Rank)
     }
 
     /// A rank serves, and has no reason to wait any more after a step.

@@ -1,8 +1,6 @@
 //! Who serves a connection, in one order of the rank, the service thread and the peers each. The
 //! models of `serving_tests` go through all orders, but only under loom.
 
-use std::thread;
-
 use super::connections::Server;
 use super::serving_model::{AT_ONCE, IN, NEVER, TargetProcess};
 
@@ -57,9 +55,7 @@ fn the_service_thread_serves_what_a_rank_that_makes_no_step_has_taken() {
     target.list.wait(false);
     target.list.send(1);
     // In its first round the service thread finds that the rank is late.
-    for _ in 0..2 {
-        target.take(target.list.wait(false), Server::Thread);
-    }
+    (0..2).for_each(|_| target.thread_round());
     assert_eq!(target.list.answered(), 2);
 }
 
@@ -74,20 +70,39 @@ fn a_connection_has_one_turn_in_a_round_next_to_its_events() {
 }
 
 #[test]
-fn the_service_thread_ends_a_long_rest_when_a_rank_keeps_the_turn() {
-    let target = TargetProcess::new((NEVER, AT_ONCE), 1, 1);
+fn requests_that_come_while_a_rank_serves_do_not_wake_the_service_thread() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 1);
     target.connections.begin_rank();
-    let of_thread = target.clone();
-    let service = thread::spawn(move || of_thread.thread());
     target.list.send(0);
-    // It has given the event back, and rests until the rank ends its wait or makes no step.
-    while !target.connections.thread_rests() {
-        thread::yield_now();
-    }
+    assert!(target.list.state().thread_is_deaf);
     target.connections.keep_turn();
-    target.list.await_progress(1, 0);
-    target.list.stop();
-    service.join().unwrap();
+    assert!(target.list.state().thread_is_deaf);
+    target.connections.end_kept_turn();
+    target.thread_round();
+    assert_eq!(target.list.answered(), 1);
+}
+
+#[test]
+fn the_service_thread_serves_when_a_rank_has_kept_the_turn_for_too_long() {
+    let target = TargetProcess::new((NEVER, AT_ONCE), 1, 1);
+    // The timer of the steps runs when the rank keeps the turn.
+    target.connections.begin_rank();
+    target.connections.keep_turn();
+    target.list.send(0);
+    // The timer ends in the first round.
+    (0..2).for_each(|_| target.thread_round());
+    assert_eq!(target.list.answered(), 1);
+}
+
+#[test]
+fn a_rank_that_keeps_the_turn_again_and_again_starts_the_timer_once() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 1);
+    for _ in 0..100 {
+        target.connections.begin_rank();
+        target.connections.keep_turn();
+    }
+    // One for the steps, one for the turn that was kept.
+    assert_eq!(target.list.state().timers_started, 2);
 }
 
 #[test]

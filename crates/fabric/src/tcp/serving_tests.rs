@@ -98,7 +98,7 @@ fn loom_a_rank_that_serves_again_finds_what_it_has_left() {
 fn loom_an_answer_that_has_found_no_memory_is_sent_again() {
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 1);
-        target.list.state.lock().streams[0].no_memory = 2;
+        target.list.state().streams[0].no_memory = 2;
         with_the_thread(&target, TargetProcess::serve_once, Some(|list| list.send(0)), (1, 0));
     });
 }
