@@ -46,9 +46,10 @@
 //! barrier over nodes is two barriers: its number n is numbers 2n - 1 and 2n there.
 //!
 //! Up to [`DIRECT_NODES_MAX`] nodes the leaders tell each other at once, in one trip, and no rank
-//! waits for an acknowledgement of its puts. A rank sends a [`mark`] behind its puts to the process
-//! that serves a node. The leader of a node tells each other leader how many ranks of its node have
-//! sent a mark there, and waits for as many marks as it was told of.
+//! waits for an acknowledgement of its puts. A rank that is no leader sends a [`mark`] behind its
+//! puts to the process that serves a node. The leader of a node tells each other leader, behind its
+//! own puts, how many ranks of its node have sent a mark there, and waits for as many marks as it
+//! was told of.
 //!
 //! | word, for odd and for even barriers | meaning                                              |
 //! |-------------------------------------|------------------------------------------------------|
@@ -166,11 +167,16 @@ pub fn fence_over_nodes(
     barrier(near, kind, 2 * number)
 }
 
-/// Sends a mark for the fence `number` to a node, behind all puts of this rank to the process that
-/// serves it. There are at most [`DIRECT_NODES_MAX`] nodes.
-pub fn mark(leads: &impl Words, node: Rank, number: u64) -> Result<()> {
+/// Lets the fence `number` wait for all puts of this rank to the process that serves a node. Returns
+/// whether this took a mark. There are at most [`DIRECT_NODES_MAX`] nodes.
+pub fn mark((near, leads): (&impl Words, &impl Words), node: Rank, number: u64) -> Result<bool> {
     leads.order(node)?;
-    leads.post_awaited(WordAt { rank: node, word: layout::marks(number) }, 1)
+    if near.rank() == Rank(0) {
+        // What it tells the leader of that node arrives behind them.
+        return Ok(false);
+    }
+    let at = WordAt { rank: node, word: layout::marks(number) };
+    leads.post_awaited(at, 1).map(|()| true)
 }
 
 /// A fence of this rank that has not waited for the other ranks.

@@ -153,8 +153,7 @@ impl ManyNodes<'_> {
             let (node, written) = (member.node.in_leader_words(), peer.written());
             // Relaxed: one thread of this process is in a collective call on the window.
             let before = self.part.marked[node.0.to_usize()].swap(written, Ordering::Relaxed);
-            if before != written {
-                fence::mark(leads, node, number)?;
+            if before != written && fence::mark((&self.node.words, leads), node, number)? {
                 marked.set(marked.get() | 1 << node.0);
             }
             Ok(())

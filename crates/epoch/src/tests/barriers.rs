@@ -154,8 +154,7 @@ fn fence_of_node(
     for rank in Rank::all(ranks).filter(|_| precede) {
         let (node, is_leader) = (rank.0 / per_node, rank.0.is_multiple_of(per_node));
         if leads.size() <= DIRECT_NODES_MAX && is_leader && node != sim.node() {
-            mark(&leads, Rank(node), number).unwrap();
-            marked |= 1 << node;
+            marked |= u64::from(mark((&near, &leads), Rank(node), number).unwrap()) << node;
         } else {
             far.flush(rank).unwrap();
         }
