@@ -256,6 +256,13 @@ impl Peer {
         asked || self.ping().is_ok()
     }
 
+    /// Before a put or get: receives the answer that lets it leave at once, if that has come since
+    /// the last call.
+    #[inline(always)]
+    pub(super) fn receive_answer(&self, queue: &mut Queue) -> result::Result<(), Broken> {
+        if queue.begins_to_gather() { queue.poll(&self.core.blocks).map(|_| ()) } else { Ok(()) }
+    }
+
     /// Waits until `wanted` requests fit into the queue.
     #[inline]
     pub(super) fn room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {

@@ -63,8 +63,10 @@ pub struct Queue {
     device_order: DeviceOrder,
     reads_prove: bool,
     atomics_prove: bool,
-    /// whether the device sends several requests at once
+    /// whether the device sends several requests at once, and the number of the last request that
+    /// was sent with all before it
     gathers: bool,
+    sent: u64,
     /// whether the next READ, and the next WRITE or atomic, is fenced: it waits until all requests
     /// under way are done
     fence_read: bool,
@@ -114,6 +116,7 @@ impl Queue {
             proof_bytes: 0,
             device_order,
             gathers: link.gathers(),
+            sent: 0,
             reads_prove: done_is_seen || !device_order.writes.has_reads(),
             atomics_prove: done_is_seen || !device_order.writes.has_changes(),
             fence_read: false,
@@ -422,12 +425,21 @@ impl Queue {
 
     /// Decides when a request leaves. The answer of the first one ends the gathering of later ones.
     #[inline(always)]
-    fn leave(&self, order: &mut Order) {
+    fn leave(&mut self, order: &mut Order) {
         if order.leaves == Leaves::IfFirst {
             let is_first = self.gathers && self.signaled <= self.done;
             order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
             order.signaled |= is_first;
         }
+        if order.leaves == Leaves::AtOnce {
+            self.sent = self.posted;
+        }
+    }
+
+    /// Whether a put or get would be the first that waits for the answer of an earlier request.
+    #[inline(always)]
+    pub fn begins_to_gather(&self) -> bool {
+        self.gathers && self.sent == self.posted && self.signaled > self.done
     }
 
     /// Polls for completions. Returns whether there were any.

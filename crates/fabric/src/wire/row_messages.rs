@@ -319,7 +319,10 @@ impl<'c, 'a> RowMessages<'c, 'a> {
     /// As for [`RowMessages::push`].
     pub unsafe fn finish(mut self) -> Result<(), Fault> {
         let leaves = match self.work {
-            BlockWork::Transfer(_) => Leaves::IfFirst,
+            BlockWork::Transfer(_) => {
+                self.chain.peer.receive_answer(self.chain.queue)?;
+                Leaves::IfFirst
+            }
             BlockWork::Accumulate { .. } => Leaves::WithLater,
         };
         // SAFETY: guaranteed by the caller.

@@ -19,6 +19,7 @@ impl Peer {
     pub unsafe fn put_gathered(&self, to: Remote, parts: &[Part], bytes: u64) -> Result<()> {
         assert!(bytes <= BLOCK_BYTES.to_u64());
         self.with(|queue| {
+            self.receive_answer(queue)?;
             self.room(queue, 1)?;
             let block = self.block(queue)?;
             let leaving = self.core.blocks.at(block);
