@@ -92,6 +92,16 @@ def test_topology(options, mpi, job):
     assert done.code == 0 and is_silent(done)
 
 
+def test_nodes_with_own_processors(mpi, job):
+    done = job("sh", "-c", "echo runs on $(taskset -pc $$ | sed 's/.*: //')", ranks=4,
+               options=("--own-processors",), preload=False)
+    used = re.findall(r"runs on (.*)", done.output)
+    processors = len(os.sched_getaffinity(0))
+    assert done.code == 0 and len(used) == 4
+    assert len(set(used)) == (2 if processors >= 2 else 1)
+    assert sorted(used.count(line) for line in set(used)) == ([2, 2] if processors >= 2 else [4])
+
+
 @pytest.mark.parametrize("name", ("win_group", *DELEGATED))
 def test_windows_that_are_delegated(name, mpi, job):
     done = job(program(mpi, name), ranks=4, FOMPI_FALLBACK="quiet", FOMPI_NET="off")

@@ -258,8 +258,9 @@ def command(mpi, layer, library, nodes, ranks, program, seconds):
     if not nodes:
         return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program]
     values = {"FOMPI_NET": os.environ.get("FOMPI_NET", "tcp"), "FOMPI_FALLBACK": "error"}
+    # Otherwise the system may run the ranks of two nodes on one processor while the other is idle.
     return mpi.cluster_command(ranks, -(-ranks // nodes), [library] if is_ours else [], program,
-                               values if is_ours else {}, seconds)
+                               values if is_ours else {}, seconds, ["--own-processors"])
 
 
 def environment_of(mpi, library, nodes, settings):

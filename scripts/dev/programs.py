@@ -97,12 +97,12 @@ class Mpi:
             command += ["-genv", "LD_PRELOAD", libraries] if preload else []
         return [*command, *options, "-n", str(ranks), *program]
 
-    def cluster_command(self, ranks, per_node, preload, program, values, seconds):
+    def cluster_command(self, ranks, per_node, preload, program, values, seconds, options=()):
         """The same on the nodes of scripts/dev/cluster; the ranks have the settings in `values`."""
         kind = "openmpi5" if self.name == "openmpi" and self.version[0] >= "5" else self.name
         command = [str(CLUSTER), "mpirun", "--timeout", str(seconds), "--mpi",
                    f"{kind}:{self.prefix}" if self.prefix else kind,
-                   "-n", str(ranks), "--ppn", str(per_node)]
+                   "-n", str(ranks), "--ppn", str(per_node), *options]
         settings = {name: value for name, value in values.items()
                     if name.startswith(("FOMPI_", "CHECK_"))}
         if preload:
