@@ -156,7 +156,7 @@ impl Place<'_> {
     #[cold]
     fn first_access(&self, rank: Rank, record: TargetRecord<'_>) -> Result<()> {
         match self.window.epochs.may_access(|| record.access()) {
-            Ok(()) => synchronise::end_opening(self.window, self.node),
+            Ok(()) => synchronise::end_opening(self.node),
             Err(error) => self.node.needs_asked(self.window, rank, error),
         }
     }

@@ -86,10 +86,8 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
 }
 
 /// At the first access behind a fence, waits for the ranks for which that fence has not waited.
-pub fn end_opening(window: &Window, node: &LocalWindow) -> Result<()> {
-    let Some(many) = node.many_nodes() else { return Ok(()) };
-    note_wait(window, &many);
-    many.end_opening()
+pub fn end_opening(node: &LocalWindow) -> Result<()> {
+    node.many_nodes().map_or(Ok(()), |many| many.end_opening())
 }
 
 /// Completes the operations of this rank, if it may have sent any (`precede`), and waits until all

@@ -109,6 +109,8 @@ const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
 
 /// The longest wait of a rank that serves, in milliseconds.
 const SERVE_MS: i32 = 1;
+/// Time after which a rank that spins lets the host MPI make progress.
+const ADVANCE_AFTER: Duration = Duration::from_millis(1);
 
 /// Returns the address of a word among the words of a rank.
 pub fn word_in(words: Remote, word: WordId) -> Remote {
@@ -196,7 +198,7 @@ impl<L: Locate> Far<L> {
     ) -> Result<u64> {
         let mut losses = 0;
         // Sends what this rank has gathered: another rank may need it before it posts.
-        self.advance(&mut losses)?;
+        self.0.check(&mut losses)?;
         let asleep = self.0.serves_asleep();
         let mut serving = self.0.serving();
         if let Some(serving) = serving.take_if(|_| asleep) {
@@ -207,6 +209,7 @@ impl<L: Locate> Far<L> {
             return Ok(value);
         }
         drop(serving);
+        self.advance(&mut losses)?;
         let bell = doorbell::in_word(self.0.own(DOORBELL));
         let idle = (self.0.idle(), wait);
         let first_ns = words::SLEEP_NS_MIN;
@@ -222,26 +225,29 @@ impl<L: Locate> Far<L> {
         (spin, wait): (Duration, &mut <L::Idle as Idle>::Wait),
         mut serving: Serving,
     ) -> Result<u64> {
-        let (mut came, mut checked, mut losses) = (Instant::now(), Instant::now(), 0);
+        let began = Instant::now();
+        let (mut came, mut advanced, mut checked, mut losses) = (began, began, began, 0);
         loop {
-            let spins = came.elapsed() < spin;
+            let now = Instant::now();
+            let spins = now - came < spin;
             // Acquire: as in `poll`.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
                 keep(Some(serving).filter(|_| spins), word);
                 return Ok(value);
             }
+            if !spins || now - advanced >= ADVANCE_AFTER {
+                self.advance(&mut losses)?;
+                advanced = now;
+            }
             if serving.step(if spins { 0 } else { SERVE_MS }) {
                 came = Instant::now();
             } else if spins {
                 std::thread::yield_now();
-            } else {
-                self.advance(&mut losses)?;
             }
-            if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
+            if now - checked >= Duration::from_nanos(CHECK_NS) {
                 self.0.idle().check(wait)?;
-                self.advance(&mut losses)?;
-                checked = Instant::now();
+                checked = now;
             }
         }
     }
