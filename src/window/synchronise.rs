@@ -2,7 +2,7 @@
 //! whether the call is legal, then small puts are completed, then the protocol runs, then the state
 //! changes (MPI-4.1 §12.5).
 
-use super::countdown::QUICK_PER_FULL;
+use super::countdown::{FAR_WAITS, NEAR_COMPLETIONS, QUICK_PER_FULL};
 use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
 use super::{LocalWindow, Window, waits};
@@ -32,8 +32,7 @@ pub struct Asserts {
     pub nosucceed: bool,
 }
 
-/// Counts a full call on a window, at its end. Some of these calls, and each one that has waited
-/// for other nodes, let the host MPI make progress.
+/// Counts a full call on a window, at its end. Some of these calls let the host MPI make progress.
 #[inline(always)]
 pub fn count(window: &Window) {
     // SAFETY: the number is at the begin of the countdown.
@@ -46,7 +45,7 @@ pub fn count(window: &Window) {
 #[inline(always)]
 fn note_wait<P: Protocols>(window: &Window, _: &P) {
     if P::Words::FAR {
-        window.countdown.end();
+        window.countdown.hasten(FAR_WAITS);
     }
 }
 
@@ -61,8 +60,8 @@ fn note_wait_for<P: Protocols>(window: &Window, _: &P, node: &LocalWindow, targe
 /// Records a call by which a rank may poll a target, on a window over several nodes.
 pub fn note_target(window: &Window, node: &LocalWindow, target: Rank) {
     match node.near_index(target) {
-        Some(_) => window.countdown.hasten(),
-        None => window.countdown.end(),
+        Some(_) => window.countdown.hasten(NEAR_COMPLETIONS),
+        None => window.countdown.hasten(FAR_WAITS),
     }
 }
 
