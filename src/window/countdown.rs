@@ -19,11 +19,11 @@ const QUICK_CALLS: i32 = 4096;
 /// The number of fast-path calls that take the time of a full one.
 pub const QUICK_PER_FULL: i32 = 8;
 
-/// One in this many full calls makes progress that complete operations on a target which fast-path
+/// One in this many full calls makes progress. They complete operations on a target that fast-path
 /// calls would reach if the window were of one node.
 pub const NEAR_COMPLETIONS: i32 = 64;
-/// One in this many calls makes progress that may have waited for other nodes, which takes tens of
-/// microseconds. Progress over a network takes about 2 us.
+/// One in this many calls makes progress. They may have waited for other nodes, for tens of
+/// microseconds; progress over a network takes about 2 us.
 pub const FAR_WAITS: i32 = 8;
 
 /// The countdown of a window.
@@ -45,7 +45,7 @@ impl Countdown {
         self.left.store(QUICK_CALLS, Ordering::Relaxed);
     }
 
-    /// Counts a full call, of which one in `calls` makes progress.
+    /// Counts a full call. One in `calls` of them makes progress.
     #[inline]
     pub fn hasten(&self, calls: i32) {
         let left = self.left.load(Ordering::Relaxed);

@@ -224,7 +224,7 @@ impl<S: ServedStreams> Connections<S> {
 
     /// Whether a rank has ended a turn just now: it makes one call after the other.
     pub fn is_busy(&self) -> bool {
-        self.table.lock().ended.is_some_and(|ended| ended.elapsed() < self.keep_max)
+        self.table.lock().ended.is_some_and(|ended| ended.elapsed() < self.keep_max / 4)
     }
 
     /// Records a step of a rank that serves.

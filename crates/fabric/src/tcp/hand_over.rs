@@ -93,8 +93,10 @@ impl<E: ThreadEvents> HandOver<E> {
     /// Sends what the socket takes; the thread sends the rest. The caller, which may be the thread,
     /// has locked the requests.
     pub fn send(&self, number: u64, unsent: &mut Unsent<E::Stream>) -> Result<()> {
+        let sent = unsent.send();
+        // Behind the system call that sends: most callers wait for an answer from here on.
         self.end_timed(unsent);
-        if unsent.send()? {
+        if sent? {
             return Ok(());
         }
         let awaited = self.events.await_room(number, unsent.stream());
