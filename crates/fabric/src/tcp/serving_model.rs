@@ -78,6 +78,11 @@ pub struct StreamStates {
 }
 
 impl StreamStates {
+    /// Whether the service thread has to handle the end of its timer.
+    pub fn has_timer_ended(&self) -> bool {
+        self.timer == ModelTimer::Ended
+    }
+
     /// The rank or a peer acts.
     fn pass_time(&mut self) {
         match self.timer {

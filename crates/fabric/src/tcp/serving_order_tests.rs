@@ -88,8 +88,9 @@ fn the_service_thread_serves_when_a_rank_has_kept_the_turn_for_too_long() {
     // The timer of the steps runs when the rank keeps the turn.
     target.connections.begin_rank();
     target.connections.keep_turn();
+    assert!(target.list.state().has_timer_ended());
     target.list.send(0);
-    // The timer ends in the first round.
+    // The service thread takes the turn in the first round.
     (0..2).for_each(|_| target.thread_round());
     assert_eq!(target.list.answered(), 1);
 }
