@@ -117,3 +117,17 @@ fn a_rank_finds_what_the_service_thread_has_left_while_it_kept_the_turn() {
     target.serve_once();
     assert_eq!(target.list.answered(), 1);
 }
+
+#[test]
+fn a_rank_is_busy_for_a_time_after_its_wait() {
+    let busy_after = |keep_max, wait: fn(&TargetProcess)| {
+        let target = TargetProcess::new((NEVER, keep_max), 1, 1);
+        assert!(!target.connections.is_busy());
+        target.connections.begin_rank();
+        wait(&target);
+        target.connections.is_busy()
+    };
+    assert!(busy_after(NEVER, |target| target.connections.end_rank()));
+    assert!(busy_after(NEVER, |target| target.connections.keep_turn()));
+    assert!(!busy_after(AT_ONCE, |target| target.connections.end_rank()));
+}

@@ -4,7 +4,7 @@
 //! holds what a request uses until the request is done, or until the queue pair is gone.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::counts::Kinds;
 use super::device_link::{Link, News};
@@ -17,6 +17,8 @@ use crate::request::{Broken, CHAIN_MAX, Leaves, Local, Order, Work};
 
 /// Places that are reserved for pings, so that a ping can always be sent after overdue requests.
 const PINGS: usize = 4;
+/// Time after which a request that has left is likely to be answered. A burst of puts is shorter.
+const ANSWERED_AFTER: Duration = Duration::from_micros(30);
 /// Every `SIGNAL_EVERY`-th request at least is signaled.
 const SIGNAL_EVERY: u64 = 32;
 /// Empty polls of the completion queue between two checks whether the device has failed.
@@ -67,6 +69,8 @@ pub struct Queue {
     /// was sent with all before it
     gathers: bool,
     sent: u64,
+    /// when the last put or get left at once
+    left_at: Option<Instant>,
     /// whether the next READ, and the next WRITE or atomic, is fenced: it waits until all requests
     /// under way are done
     fence_read: bool,
@@ -117,6 +121,7 @@ impl Queue {
             device_order,
             gathers: link.gathers(),
             sent: 0,
+            left_at: None,
             reads_prove: done_is_seen || !device_order.writes.has_reads(),
             atomics_prove: done_is_seen || !device_order.writes.has_changes(),
             fence_read: false,
@@ -430,16 +435,23 @@ impl Queue {
             let is_first = self.gathers && self.signaled <= self.done;
             order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
             order.signaled |= is_first;
+            if is_first {
+                self.left_at = Some(Instant::now());
+            }
         }
         if order.leaves == Leaves::AtOnce {
             self.sent = self.posted;
         }
     }
 
-    /// Whether a put or get would be the first that waits for the answer of an earlier request.
+    /// Whether a put or get would be the first that waits for the answer of an earlier one, which
+    /// may have come since that was sent.
     #[inline(always)]
     pub fn begins_to_gather(&self) -> bool {
-        self.gathers && self.sent == self.posted && self.signaled > self.done
+        self.gathers
+            && self.sent == self.posted
+            && self.signaled > self.done
+            && self.left_at.is_some_and(|at| at.elapsed() >= ANSWERED_AFTER)
     }
 
     /// Polls for completions. Returns whether there were any.
