@@ -131,3 +131,14 @@ fn a_rank_is_busy_for_a_time_after_its_wait() {
     assert!(busy_after(NEVER, |target| target.connections.keep_turn()));
     assert!(!busy_after(AT_ONCE, |target| target.connections.end_rank()));
 }
+
+#[test]
+fn what_a_turn_leaves_keeps_its_server_from_waiting_and_no_other() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 20);
+    (0..20).for_each(|_| target.list.send(0));
+    target.take(vec![(0, IN.cast_unsigned())], Server::Thread);
+    let may_wait = |by| target.connections.may_wait(by);
+    assert!(!may_wait(Server::Thread) && may_wait(Server::Rank));
+    target.connections.begin_rank();
+    assert!(may_wait(Server::Thread) && !may_wait(Server::Rank));
+}
