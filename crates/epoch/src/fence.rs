@@ -167,8 +167,8 @@ pub fn fence_over_nodes(
     barrier(near, kind, 2 * number)
 }
 
-/// Lets the fence `number` wait for all puts of this rank to the process that serves a node. Returns
-/// whether this took a mark. There are at most [`DIRECT_NODES_MAX`] nodes.
+/// Lets the fence `number` wait for all puts of this rank to the process that serves a node.
+/// Returns whether this took a mark. There are at most [`DIRECT_NODES_MAX`] nodes.
 pub fn mark((near, leads): (&impl Words, &impl Words), node: Rank, number: u64) -> Result<bool> {
     leads.order(node)?;
     if near.rank() == Rank(0) {

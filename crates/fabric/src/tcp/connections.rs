@@ -1,7 +1,8 @@
 //! The connections that a process serves, and the thread that serves them: the service thread, or a
 //! rank that waits for its own words ([`Serving`](super::serving::Serving)). Such a rank wakes up
 //! once for a request that changes its word; if the service thread carried it out, both would wake
-//! up, one after the other. While the rank serves, no event of a connection wakes the service thread.
+//! up, one after the other. While the rank serves, no event of a connection wakes the service
+//! thread.
 //!
 //! | `turn`  | meaning                                                                        |
 //! |---------|--------------------------------------------------------------------------------|
@@ -16,8 +17,8 @@
 //!
 //! The lock of the table protects it. A rank reads its word after it has set it, and no other
 //! thread carries out a request from there on, so the rank sleeps in epoll_wait(2) alone. A rank
-//! that makes no step (a handler of a signal of the program runs, say) loses its turn; it reads
-//! its word when its bounded wait ends. A timer of the service thread runs while the turn is not its
+//! that makes no step (a handler of a signal of the program runs, say) loses its turn; it reads its
+//! word when its bounded wait ends. A timer of the service thread runs while the turn is not its
 //! own. Events are reported when they come, not while they last (EPOLLET): a turn ends where the
 //! stream is empty or full, and a thread that takes an event serves the connection, or gives the
 //! event back. A rank that makes no step may have taken events, so the service thread then asks for
@@ -69,8 +70,8 @@ pub trait ServedStreams {
     fn change(&self, served: &Self::Served, events: i32, number: u64) -> Result<()>;
     /// Serves a connection once.
     fn serve(&self, served: &mut Self::Served, buffer: &mut [u8]) -> Next;
-    /// Wakes the service thread for events of the connections, or not. Events that are there already
-    /// wake it at once.
+    /// Wakes the service thread for events of the connections, or not. Events that are there
+    /// already wake it at once.
     fn wake_thread(&self, wakes: bool);
     /// Starts the timer anew. The service thread calls [`Connections::timer_ended`] at its end.
     fn start_timer(&self, time: Duration);

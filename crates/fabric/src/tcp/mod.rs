@@ -9,8 +9,9 @@ mod connections;
 #[cfg(all(test, not(loom)))]
 mod connections_tests;
 #[cfg(not(loom))]
-mod epoll;
+mod descriptors;
 #[cfg(not(loom))]
+mod epoll;
 mod exposures;
 #[cfg(not(loom))]
 mod frames;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connections::{Next, ServedStreams};
+use super::descriptors::Descriptors;
 use super::exposures::Exposures;
 use super::served::{BUFFER_BYTES, Served};
-use super::service_thread::Descriptors;
 
 /// The streams that a process serves.
 pub struct SystemStreams {
@@ -18,7 +18,7 @@ pub struct SystemStreams {
 
 impl SystemStreams {
     /// Makes those that are in the list of these descriptors and whose requests access this memory.
-    pub(super) fn new(descriptors: &Arc<Descriptors>, exposures: &Arc<Exposures>) -> SystemStreams {
+    pub fn new(descriptors: &Arc<Descriptors>, exposures: &Arc<Exposures>) -> SystemStreams {
         SystemStreams { descriptors: descriptors.clone(), exposures: exposures.clone() }
     }
 }
@@ -28,11 +28,11 @@ impl ServedStreams for SystemStreams {
     const BUFFER_BYTES: usize = BUFFER_BYTES;
 
     fn add(&self, served: &Served, events: i32, number: u64) -> Result<()> {
-        self.descriptors.streams().add(served.stream().as_fd(), events, number)
+        self.descriptors.streams.add(served.stream().as_fd(), events, number)
     }
 
     fn change(&self, served: &Served, events: i32, number: u64) -> Result<()> {
-        self.descriptors.streams().change(served.stream().as_fd(), events, number)
+        self.descriptors.streams.change(served.stream().as_fd(), events, number)
     }
 
     fn serve(&self, served: &mut Served, buffer: &mut [u8]) -> Next {

@@ -5,24 +5,25 @@
 //! its place ([`Serving`](super::serving::Serving)). Invariant: it waits for nothing else, so no
 //! connection delays another one for longer than a turn.
 //!
-//! The streams are in a list of epoll of their own. It is one descriptor of the thread's list, which
-//! reports no event of it while a rank serves.
+//! The streams are in a list of epoll of their own. It is one descriptor of the thread's list,
+//! which reports no event of it while a rank serves.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::connections::{Connections, Server};
+use super::descriptors::{Descriptors, LONG, SHORT, TURN, WAKE, drain, failed, set_timer};
 use super::epoll::{Epoll, Events};
 use super::exposures::Exposures;
 use super::hand_over::{HandOver, Patience, ThreadEvents};
 use super::served::Served;
 use super::served_streams::SystemStreams;
 use super::unsent::Unsent;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::number::Number;
 use crate::request::Leaves;
 use crate::sync::{AtomicBool, Mutex, Ordering};
@@ -31,14 +32,6 @@ use crate::sys::process::without_signals;
 use crate::sys::processors::Processors;
 
 const STACK_BYTES: usize = 256 << 10;
-/// The event that wakes the thread for new connections, or to end.
-const WAKE: u64 = u64::MAX;
-/// The events of the timers.
-const SHORT: u64 = u64::MAX - 1;
-const LONG: u64 = u64::MAX - 2;
-const TURN: u64 = u64::MAX - 3;
-/// The event for news in the list of streams.
-const STREAMS: u64 = u64::MAX - 4;
 /// Time after which the thread sends gathered requests. With its wake-up they leave within 50 us.
 const SHORT_TIME: Duration = Duration::from_micros(30);
 /// The same for requests that leave with later ones.
@@ -61,18 +54,6 @@ struct Shared {
     /// connections that are not served yet
     adopted: Mutex<Vec<OwnedFd>>,
     closing: AtomicBool,
-}
-
-/// What the thread waits for.
-pub(super) struct Descriptors {
-    /// the list of the thread
-    epoll: Epoll,
-    /// the list of the streams: those of the connections, and those of the origins that await room
-    streams: Epoll,
-    wake: OwnedFd,
-    short: OwnedFd,
-    long: OwnedFd,
-    turn: OwnedFd,
 }
 
 /// The events that concern the origins of this process.
@@ -239,48 +220,6 @@ impl ThreadEvents for Origins {
     }
 }
 
-impl Descriptors {
-    fn new() -> Result<Descriptors> {
-        let (epoll, streams, wake) = (Epoll::new()?, Epoll::new()?, event()?);
-        let (short, long, turn) = (timer()?, timer()?, timer()?);
-        let add = |descriptor: BorrowedFd<'_>, number| {
-            epoll.add(descriptor, libc::EPOLLIN, number).map_err(failed("epoll_ctl"))
-        };
-        add(streams.as_fd(), STREAMS)?;
-        for (descriptor, number) in [(&wake, WAKE), (&short, SHORT), (&long, LONG), (&turn, TURN)] {
-            add(descriptor.as_fd(), number)?;
-        }
-        Ok(Descriptors { epoll, streams, wake, short, long, turn })
-    }
-
-    /// The list of the streams.
-    pub(super) fn streams(&self) -> &Epoll {
-        &self.streams
-    }
-
-    /// Wakes the thread for news of streams, or not.
-    pub(super) fn wake_for_streams(&self, wakes: bool) {
-        let events = if wakes { libc::EPOLLIN } else { 0 };
-        // It fails only without memory, which a change does not allocate.
-        let _ = self.epoll.change(self.streams.as_fd(), events, STREAMS);
-    }
-
-    /// Starts the timer of the turns anew.
-    pub(super) fn start_turn_timer(&self, time: Duration) {
-        set_timer(&self.turn, time);
-    }
-
-    fn timer(&self, which: Patience) -> &OwnedFd {
-        if which == Patience::Short { &self.short } else { &self.long }
-    }
-
-    fn wake(&self) {
-        let one = 1u64;
-        // SAFETY: eight bytes of a local variable. The counter of the event does not overflow.
-        unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
-    }
-}
-
 impl Shared {
     /// Does what events of streams ask for.
     fn take(&self, events: &Events, by: Server) {
@@ -334,46 +273,4 @@ fn serve(shared: &Shared) {
             return;
         }
     }
-}
-
-fn event() -> Result<OwnedFd> {
-    let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
-    // SAFETY: a system call without memory.
-    owned(unsafe { libc::eventfd(0, flags) }).map_err(failed("eventfd"))
-}
-
-fn timer() -> Result<OwnedFd> {
-    let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-    // SAFETY: a system call without memory.
-    owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })
-        .map_err(failed("timerfd_create"))
-}
-
-/// Sets a timer to this time, of less than a second; zero stops it.
-fn set_timer(timer: &OwnedFd, time: Duration) {
-    let tv_nsec = i64::from(time.subsec_nanos());
-    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let time =
-        libc::itimerspec { it_interval: none, it_value: libc::timespec { tv_sec: 0, tv_nsec } };
-    // SAFETY: the time is a local variable.
-    unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const time, core::ptr::null_mut()) };
-}
-
-/// Reads the number of events, so that the next one is a new one.
-fn drain(descriptor: &OwnedFd) {
-    let mut count = 0u64;
-    // SAFETY: eight bytes of a local variable.
-    unsafe { libc::read(descriptor.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
-}
-
-fn owned(descriptor: i32) -> io::Result<OwnedFd> {
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the system has just opened it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
-
-fn failed(call: &'static str) -> impl Fn(io::Error) -> Error {
-    move |error| Error::System { call, errno: error.raw_os_error().unwrap_or(0) }
 }

@@ -1,7 +1,7 @@
 //! A target's process without a network, for the tests of the turns to serve a connection: streams
 //! to which a test sends, and their list of events. The list reports an event once, as epoll(7)
-//! does, and is part of what the service thread waits for. A wait has no end but an event, so that a
-//! thread that misses one stops the test.
+//! does, and is part of what the service thread waits for. A wait has no end but an event, so that
+//! a thread that misses one stops the test.
 
 use core::mem::take;
 use std::io::Result;

@@ -15,6 +15,7 @@ mod device;
 mod device_choice;
 mod device_link;
 mod fault;
+mod gathering;
 mod greeting;
 #[cfg(any(test, fuzzing))]
 mod greeting_fuzz;

@@ -256,8 +256,8 @@ impl Peer {
         asked || self.ping().is_ok()
     }
 
-    /// Before a put or get: receives the answer that lets it leave at once, if that has come since
-    /// the last call.
+    /// Before a put or get: receives the answer that lets it leave at once, if that has arrived
+    /// since the last call.
     #[inline(always)]
     pub(super) fn receive_answer(&self, queue: &mut Queue) -> result::Result<(), Broken> {
         if queue.begins_to_gather() { queue.poll(&self.core.blocks).map(|_| ()) } else { Ok(()) }

@@ -4,21 +4,20 @@
 //! holds what a request uses until the request is done, or until the queue pair is gone.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::counts::Kinds;
 use super::device_link::{Link, News};
+use super::gathering::Departures;
 use super::pool::{Blocks, Kept};
 use super::silence::Silence;
 use crate::device_order::{DeviceOrder, Overtakers};
 use crate::number::Number;
 use crate::remote::Remote;
-use crate::request::{Broken, CHAIN_MAX, Leaves, Local, Order, Work};
+use crate::request::{Broken, CHAIN_MAX, Local, Order, Work};
 
 /// Places that are reserved for pings, so that a ping can always be sent after overdue requests.
 const PINGS: usize = 4;
-/// Time after which a request that has left is likely to be answered. A burst of puts is shorter.
-const ANSWERED_AFTER: Duration = Duration::from_micros(30);
 /// Every `SIGNAL_EVERY`-th request at least is signaled.
 const SIGNAL_EVERY: u64 = 32;
 /// Empty polls of the completion queue between two checks whether the device has failed.
@@ -65,12 +64,7 @@ pub struct Queue {
     device_order: DeviceOrder,
     reads_prove: bool,
     atomics_prove: bool,
-    /// whether the device sends several requests at once, and the number of the last request that
-    /// was sent with all before it
-    gathers: bool,
-    sent: u64,
-    /// when the last put or get left at once
-    left_at: Option<Instant>,
+    departures: Departures,
     /// whether the next READ, and the next WRITE or atomic, is fenced: it waits until all requests
     /// under way are done
     fence_read: bool,
@@ -119,9 +113,7 @@ impl Queue {
             proof_at: Remote::default(),
             proof_bytes: 0,
             device_order,
-            gathers: link.gathers(),
-            sent: 0,
-            left_at: None,
+            departures: Departures::new(link.gathers()),
             reads_prove: done_is_seen || !device_order.writes.has_reads(),
             atomics_prove: done_is_seen || !device_order.writes.has_changes(),
             fence_read: false,
@@ -364,7 +356,7 @@ impl Queue {
             self.needed = self.posted;
             order.signaled |= order.awaited;
         }
-        self.leave(order);
+        self.departures.leave(order, self.posted, self.signaled <= self.done);
         order.fenced = match order.work {
             // It accesses no memory, so that its order does not matter.
             Work::Ping => false,
@@ -428,30 +420,11 @@ impl Queue {
         }
     }
 
-    /// Decides when a request leaves. The answer of the first one ends the gathering of later ones.
-    #[inline(always)]
-    fn leave(&mut self, order: &mut Order) {
-        if order.leaves == Leaves::IfFirst {
-            let is_first = self.gathers && self.signaled <= self.done;
-            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
-            order.signaled |= is_first;
-            if is_first {
-                self.left_at = Some(Instant::now());
-            }
-        }
-        if order.leaves == Leaves::AtOnce {
-            self.sent = self.posted;
-        }
-    }
-
     /// Whether a put or get would be the first that waits for the answer of an earlier one, which
     /// may have come since that was sent.
     #[inline(always)]
     pub fn begins_to_gather(&self) -> bool {
-        self.gathers
-            && self.sent == self.posted
-            && self.signaled > self.done
-            && self.left_at.is_some_and(|at| at.elapsed() >= ANSWERED_AFTER)
+        self.signaled > self.done && self.departures.begins_to_gather(self.posted)
     }
 
     /// Polls for completions. Returns whether there were any.
