@@ -12,6 +12,7 @@ mod connections_tests;
 mod descriptors;
 #[cfg(not(loom))]
 mod epoll;
+#[cfg(not(loom))]
 mod exposures;
 #[cfg(not(loom))]
 mod frames;
