@@ -73,7 +73,7 @@ pub trait ServedStreams {
     /// Wakes the service thread for events of the connections, or not. Events that are there
     /// already wake it at once.
     fn wake_thread(&self, wakes: bool);
-    /// Starts the timer anew. The service thread calls [`Connections::timer_ended`] at its end.
+    /// Arms the timer. The service thread calls [`Connections::timer_ended`] when it expires.
     fn start_timer(&self, time: Duration);
 }
 
@@ -101,8 +101,6 @@ struct Table<C> {
     /// number of steps of ranks, and those before the timer was started
     steps: u64,
     steps_before: u64,
-    /// whether events wake the service thread
-    wakes_thread: bool,
     timer: Timer,
 }
 
@@ -147,7 +145,6 @@ impl<S: ServedStreams> Connections<S> {
             ended: None,
             steps: 0,
             steps_before: 0,
-            wakes_thread: true,
             timer: Timer::Stopped,
         };
         Connections {
@@ -242,7 +239,7 @@ impl<S: ServedStreams> Connections<S> {
         if !table.again.is_empty() {
             return self.end_turn(&mut table);
         }
-        table.turn = Turn::Kept(now);
+        self.set_turn(&mut table, Turn::Kept(now));
         table.steps += 1;
         // In a loop of short waits it neither ends nor is started for each.
         if !matches!(table.timer, Timer::Keep(since) if now - since < self.keep_max / 2) {
@@ -292,22 +289,26 @@ impl<S: ServedStreams> Connections<S> {
     }
 
     fn begin_turn(&self, table: &mut Table<S::Served>) {
-        table.turn = Turn::Rank;
-        if core::mem::take(&mut table.wakes_thread) {
-            self.streams.wake_thread(false);
-        }
+        self.set_turn(table, Turn::Rank);
         if table.timer == Timer::Stopped {
             self.start_timer(table, Timer::Step, self.step_max);
         }
     }
 
     fn end_turn(&self, table: &mut Table<S::Served>) {
-        table.turn = Turn::Thread;
+        self.set_turn(table, Turn::Thread);
         while let Some(index) = table.take_again() {
             self.give_back(table, index);
         }
-        if !core::mem::replace(&mut table.wakes_thread, true) {
-            self.streams.wake_thread(true);
+    }
+
+    /// Events wake the service thread while it serves, and then alone.
+    fn set_turn(&self, table: &mut Table<S::Served>, turn: Turn) {
+        let before = table.is_served(Server::Thread);
+        table.turn = turn;
+        let wakes = table.is_served(Server::Thread);
+        if wakes != before {
+            self.streams.wake_thread(wakes);
         }
     }
 
@@ -316,7 +317,7 @@ impl<S: ServedStreams> Connections<S> {
     fn go_on_without_rank(&self, table: &mut Table<S::Served>) {
         (0..table.list.len()).for_each(|index| self.give_back(table, index));
         self.end_turn(table);
-        table.turn = Turn::Late;
+        self.set_turn(table, Turn::Late);
         self.start_timer(table, Timer::Step, self.step_max);
     }
 

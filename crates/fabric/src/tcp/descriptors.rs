@@ -51,7 +51,7 @@ impl Descriptors {
         let _ = self.epoll.change(self.streams.as_fd(), events, STREAMS);
     }
 
-    /// Starts the timer of the turns anew.
+    /// Arms the timer that limits how long a rank serves, or keeps its turn.
     pub fn start_turn_timer(&self, time: Duration) {
         set_timer(&self.turn, time);
     }

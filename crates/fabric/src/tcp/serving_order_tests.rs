@@ -83,6 +83,16 @@ fn requests_that_come_while_a_rank_serves_do_not_wake_the_service_thread() {
 }
 
 #[test]
+fn no_event_wakes_the_service_thread_for_a_late_rank_that_keeps_its_turn() {
+    let target = TargetProcess::new((AT_ONCE, NEVER), 1, 1);
+    target.connections.begin_rank();
+    target.thread_round();
+    assert!(!target.list.state().thread_is_deaf);
+    target.connections.keep_turn();
+    assert!(target.list.state().thread_is_deaf);
+}
+
+#[test]
 fn the_service_thread_serves_when_a_rank_has_kept_the_turn_for_too_long() {
     let target = TargetProcess::new((NEVER, AT_ONCE), 1, 1);
     // The timer of the steps runs when the rank keeps the turn.
