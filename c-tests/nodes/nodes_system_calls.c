@@ -74,6 +74,7 @@ static void work(void)
     OK(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
     OK(MPI_Win_flush(target, win)); // makes the connection
     sends = polls = 0;
+    int gathered = 0;
     for (int round = 0; round < ROUNDS; round++) {
         OK(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
         FLUSH_AFTER(1);
@@ -91,6 +92,7 @@ static void work(void)
             if (over_tcp)
                 CHECK_EQ(sends >= 1 && sends <= i + 1, 1);
         }
+        gathered += sends == 1;
         FLUSH_AFTER(4);
         for (int i = 0; i < MANY; i++)
             OK(MPI_Put(&value, 1, MPI_INT64_T, target, i, 1, MPI_INT64_T, win));
@@ -100,6 +102,8 @@ static void work(void)
         FLUSH_AFTER(6);
         CHECK_EQ(before[MANY - 1], value);
     }
+    if (over_tcp)
+        CHECK(gathered > 0);
 }
 
 int main(int argc, char **argv)
