@@ -93,6 +93,11 @@ impl TcpLink {
         self.sender.stream()
     }
 
+    /// Whether the socket has taken all requests.
+    pub fn has_sent_all(&self) -> bool {
+        self.unsent.lock().is_empty()
+    }
+
     /// Posts requests, which leave as [`Leaves`] says.
     ///
     /// # Safety

@@ -99,7 +99,7 @@ impl Served {
                 next => return next,
             }
             let received = match self.writing {
-                Some(_) => self.receive_into_place(exposures),
+                Some(_) => self.receive_into_place(exposures, buffer),
                 None => self.receive(exposures, buffer),
             };
             match received {
@@ -113,16 +113,21 @@ impl Served {
         }
     }
 
-    /// Receives a part of a long WRITE. Returns whether more may have arrived.
-    fn receive_into_place(&mut self, exposures: &Exposures) -> Result<bool, ()> {
+    /// Receives a part of a long WRITE, and carries out requests behind its end. Returns whether
+    /// more may have arrived.
+    fn receive_into_place(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Result<bool, ()> {
         let memory = exposures.read();
         let Some(mut writing) = self.writing.take() else { return Ok(true) };
-        let received = writing.receive(&memory, self.stream.as_fd());
+        let behind = &mut buffer[..BEHIND_LONG_BYTES];
+        let received = writing.receive(&memory, self.stream.as_fd(), behind);
         let (answered, left) = (writing.answered, writing.left());
         self.go_on(writing);
         match received {
-            Ok(WriteStep::End) => Err(()),
-            Ok(step) => Ok(step == WriteStep::Filled),
+            Ok((WriteStep::End, _)) => Err(()),
+            Ok((step, came)) => {
+                self.carry_out_all(&memory, &buffer[..came]);
+                Ok(step == WriteStep::Filled || self.stalled)
+            }
             Err(status) => {
                 self.decline(status, answered, left);
                 Ok(true)
@@ -145,18 +150,19 @@ impl Served {
             Err(error) if would_wait(&error) => return Ok(true),
             Err(_) => return Err(()),
         };
-        let bytes = &buffer[..before + came];
-        let used = match self.refused {
-            true => bytes.len(),
-            false => self.carry_out(&exposures.read(), bytes),
-        };
+        self.carry_out_all(&exposures.read(), &buffer[..before + came]);
+        self.is_behind_long = self.writing.is_some();
+        Ok(came == room || self.stalled || self.writing.is_some())
+    }
+
+    /// Carries out the requests in `bytes`, and keeps the rest of them.
+    fn carry_out_all(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) {
+        let used = if self.refused { bytes.len() } else { self.carry_out(memory, bytes) };
         self.input.clear();
         self.input.extend_from_slice(&bytes[used..]);
         if self.input.is_empty() {
             self.input = Vec::new();
         }
-        self.is_behind_long = self.writing.is_some();
-        Ok(came == room || self.stalled || self.writing.is_some())
     }
 
     /// Carries out the requests at the beginning of `bytes`. Returns how many bytes were used.
@@ -451,16 +457,7 @@ impl Served {
         let memory = exposures.read();
         let (mut pieces, mut count) = ([piece(ptr::null(), 0); PIECES], 0);
         for (place, part) in pieces.iter_mut().zip(&self.output) {
-            *place = match part {
-                AnswerPart::Bytes(bytes, sent) => {
-                    piece(bytes[*sent..].as_ptr(), bytes.len() - *sent)
-                }
-                AnswerPart::Memory(AnswerMemory { key, at, left }) => {
-                    let checked = memory.check(*key, *at, *left, PageAccess::BySystem);
-                    checked.map_err(Stopped::Refused)?;
-                    piece(ptr::with_exposed_provenance(at.to_usize()), left.to_usize())
-                }
-            };
+            *place = part.left(&memory)?;
             count += 1;
         }
         // SAFETY: bytes of this connection, or exposed memory while the table is locked.
@@ -476,18 +473,7 @@ impl Served {
     /// Removes bytes that were sent from the beginning of the output.
     fn advance(&mut self, mut sent: usize) {
         while let Some(part) = self.output.front_mut() {
-            let (taken, is_done) = match part {
-                AnswerPart::Bytes(bytes, before) => {
-                    let taken = sent.min(bytes.len() - *before);
-                    *before += taken;
-                    (taken, *before == bytes.len())
-                }
-                AnswerPart::Memory(place) => {
-                    let taken = sent.to_u64().min(place.left);
-                    (place.at, place.left) = (place.at + taken, place.left - taken);
-                    (taken.to_usize(), place.left == 0)
-                }
-            };
+            let (taken, is_done) = part.advance(sent);
             sent -= taken;
             if !is_done {
                 return;

@@ -77,31 +77,38 @@ impl ServedWrite {
         self.left
     }
 
-    /// Receives a part of the rest into its place.
+    /// Receives a part of the rest into its place, and behind its end what follows into `behind`.
+    /// Returns also how many bytes followed.
     pub fn receive(
         &mut self,
         memory: &ExposedMemory<'_>,
         stream: BorrowedFd<'_>,
-    ) -> Result<WriteStep, AnswerStatus> {
+        behind: &mut [u8],
+    ) -> Result<(WriteStep, usize), AnswerStatus> {
         memory.check(self.key, self.at, self.left, PageAccess::BySystem)?;
         let wanted = self.left.min(MOVED_BYTES_MAX).to_usize();
+        let room = if wanted.to_u64() == self.left { behind.len() } else { 0 };
         let at = ptr::with_exposed_provenance::<u8>(self.at.to_usize());
-        // SAFETY: exposed memory, which stays so while the table is locked.
-        let came = match unsafe { receive(stream, &[piece(at, wanted)]) } {
-            Ok(0) => return Ok(WriteStep::End),
+        let pieces = [piece(at, wanted), piece(behind.as_mut_ptr(), room)];
+        // SAFETY: exposed memory, which stays so while the table is locked, and the caller's bytes.
+        let came = match unsafe { receive(stream, &pieces) } {
+            Ok(0) => return Ok((WriteStep::End, 0)),
             Ok(came) => came,
-            Err(error) if is_empty(&error) => return Ok(WriteStep::Part),
+            Err(error) if is_empty(&error) => return Ok((WriteStep::Part, 0)),
             // More may have arrived.
-            Err(error) if would_wait(&error) => return Ok(WriteStep::Filled),
+            Err(error) if would_wait(&error) => return Ok((WriteStep::Filled, 0)),
             Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
                 return Err(AnswerStatus::NoPermission);
             }
-            Err(_) => return Ok(WriteStep::End),
+            Err(_) => return Ok((WriteStep::End, 0)),
         };
-        (self.at, self.left) = (self.at + came.to_u64(), self.left - came.to_u64());
+        let placed = came.min(wanted).to_u64();
+        (self.at, self.left) = (self.at + placed, self.left - placed);
         // A call may also stop ahead of a page that the program has taken away, which the next one
         // reports.
         let stopped = self.left > 0 && memory.is_of_program(self.key);
-        Ok(if came == wanted || stopped { WriteStep::Filled } else { WriteStep::Part })
+        let is_filled = came == wanted + room || stopped;
+        let step = if is_filled { WriteStep::Filled } else { WriteStep::Part };
+        Ok((step, came.saturating_sub(wanted)))
     }
 }

@@ -51,8 +51,13 @@ impl<'a> Chain<'a> {
     /// As for `push`.
     pub unsafe fn post(&mut self) -> Result<u64, Fault> {
         if let Some(last) = self.orders.last_mut() {
-            // Its completion shows that nothing is held any more.
-            last.signaled |= !matches!(self.held, Kept::Nothing);
+            last.signaled |= match self.held {
+                Kept::Nothing => false,
+                // A flush that follows needs no request of its own.
+                Kept::Streamed => self.queue.owes_no_answer(),
+                // Its completion shows that nothing is held any more.
+                _ => true,
+            };
             self.peer.room(self.queue, self.orders.len())?;
             // SAFETY: guaranteed by the caller.
             self.number =

@@ -156,6 +156,16 @@ impl Link {
         }
     }
 
+    /// Whether a stream has taken all requests, so that [`Kept::Streamed`] memory is free.
+    ///
+    /// [`Kept::Streamed`]: super::pool::Kept::Streamed
+    pub fn has_sent_all(&self) -> bool {
+        match self {
+            Link::Verbs(_) => false,
+            Link::Tcp(link) => link.has_sent_all(),
+        }
+    }
+
     /// Returns how a thread learns that a poll may find something.
     pub fn news(&self) -> News {
         match self {

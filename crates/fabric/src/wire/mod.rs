@@ -19,6 +19,7 @@ mod gathering;
 mod greeting;
 #[cfg(any(test, fuzzing))]
 mod greeting_fuzz;
+mod held;
 mod leases;
 mod pause;
 mod peer;

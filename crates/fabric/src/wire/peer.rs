@@ -372,17 +372,17 @@ impl Peer {
         }
     }
 
-    /// Whether request `number` is known to be done; false if another thread is using the
-    /// connection. Fails if the request never will be done.
-    pub(super) fn try_is_done(&self, number: u64) -> Result<bool> {
+    /// Whether request `number` uses no memory of the user any more; false if another thread is
+    /// using the connection. Fails if that is never known.
+    pub(super) fn try_is_released(&self, number: u64) -> Result<bool> {
         self.try_poll();
         let Some(state) = self.state.try_lock() else { return Ok(false) };
         match &*state {
-            State::Up(queue) if queue.is_done(number) && queue.is_refused() => {
+            State::Up(queue) if queue.is_released(number) && queue.is_refused() => {
                 drop(state);
                 self.take_refusal().map(|()| true)
             }
-            State::Up(queue) => Ok(queue.is_done(number)),
+            State::Up(queue) => Ok(queue.is_released(number)),
             State::Lost(_, end) if end.done >= number => Ok(true),
             State::Lost(error, _) => Err(error.clone()),
             State::Fresh => Ok(true),

@@ -30,7 +30,7 @@ impl Pending {
     /// Whether they are done, without waiting: the memory may be used again, and the data of gets
     /// have arrived. Fails if the peer was lost before that.
     pub fn is_done(&mut self) -> Result<bool> {
-        let done = self.peer.try_is_done(self.number)?;
+        let done = self.peer.try_is_released(self.number)?;
         if done {
             self.peer.core.device.sweep();
         } else if self.pause.is_over() {

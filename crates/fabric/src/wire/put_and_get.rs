@@ -61,7 +61,7 @@ impl Bytes for Peer {
     }
 
     fn flush_local(&self) -> Result<()> {
-        let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
+        let waited = if self.is_idle() { Ok(()) } else { self.wait_until_released() };
         self.core.device.sweep();
         waited
     }
@@ -213,7 +213,10 @@ impl Peer {
             let length = message.min(bytes - offset);
             let from = Local { at: at + offset, bytes: length.low_u32(), key };
             let order = Order::new(work, to.offset(offset.cast_signed()), from, false);
-            let held = Kept::Buffer { _region: region.clone() };
+            let held = match work {
+                Work::Write if self.core.device.service().is_some() => Kept::Streamed,
+                _ => Kept::Buffer { _region: region.clone() },
+            };
             // SAFETY: the region is registered, and the request holds it.
             unsafe { chain.push(order, held) }?;
         }

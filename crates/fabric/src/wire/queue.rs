@@ -3,12 +3,12 @@
 //! enough. The queue does not wait, and does not decide how bytes travel. Invariant: the queue
 //! holds what a request uses until the request is done, or until the queue pair is gone.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::counts::Kinds;
 use super::device_link::{Link, News};
 use super::gathering::Departures;
+use super::held::HeldByRequests;
 use super::pool::{Blocks, Kept};
 use super::silence::Silence;
 use crate::device_order::{DeviceOrder, Overtakers};
@@ -22,15 +22,12 @@ const PINGS: usize = 4;
 const SIGNAL_EVERY: u64 = 32;
 /// Empty polls of the completion queue between two checks whether the device has failed.
 const DEVICE_CHECK_POLLS: u32 = 1024;
-/// Requests that hold something, for which an idle queue keeps room.
-const KEPT_WHILE_IDLE: usize = 64;
 
 /// The requests of one connection.
 pub struct Queue {
     link: Link,
-    /// the resources of requests under way, with the requests' numbers in ascending order; the
-    /// other requests hold nothing
-    kept: VecDeque<(u64, Kept)>,
+    /// what the requests hold
+    held: HeldByRequests,
     /// number of requests that may be under way, and the number of those that are not reserved for
     /// pings, at least 1
     places: u64,
@@ -54,8 +51,6 @@ pub struct Queue {
     answered: u64,
     /// number of the last READ or atomic that later requests may overtake
     overtaken: u64,
-    /// number of the last request that uses memory of the user
-    lent: u64,
     /// place and length of the end of the last WRITE, for the READ that proves it; at most 8 bytes
     proof_at: Remote,
     proof_bytes: u32,
@@ -99,7 +94,7 @@ impl Queue {
         let queue = Queue {
             signal_every: SIGNAL_EVERY.min(depth.to_u64()),
             inline_bytes_max: link.inline_bytes_max(),
-            kept: VecDeque::new(),
+            held: HeldByRequests::default(),
             places: places.to_u64(),
             depth: depth.to_u64(),
             posted: 0,
@@ -109,7 +104,6 @@ impl Queue {
             written: 0,
             answered: 0,
             overtaken: 0,
-            lent: 0,
             proof_at: Remote::default(),
             proof_bytes: 0,
             device_order,
@@ -140,13 +134,11 @@ impl Queue {
             assert!(self.posted - self.done <= self.places);
             assert!(self.signaled <= self.posted);
             assert!(self.posted - self.signaled < self.signal_every);
-            assert!(self.written.max(self.answered).max(self.lent) <= self.posted);
-            assert!(self.written.max(self.lent) <= self.needed && self.needed <= self.posted);
+            assert!(self.written.max(self.answered).max(self.lent()) <= self.posted);
+            assert!(self.written.max(self.lent()) <= self.needed && self.needed <= self.posted);
             assert!(self.overtaken <= self.posted);
             assert!(self.proof_bytes <= 8);
-            let numbers = || self.kept.iter().map(|(number, _)| *number);
-            assert!(numbers().all(|number| self.done < number && number <= self.posted));
-            assert!(numbers().is_sorted());
+            self.held.invariants(self.done, self.posted);
         }
     }
 
@@ -194,7 +186,22 @@ impl Queue {
 
     /// Number of the last request that uses memory of the user.
     pub fn lent(&self) -> u64 {
-        self.lent
+        self.held.last()
+    }
+
+    /// Whether request `number` and those before it use no memory of the user any more.
+    pub fn is_released(&self, number: u64) -> bool {
+        self.held.is_released(number, self.done)
+    }
+
+    /// Whether a request uses memory of the user until the stream has taken its bytes.
+    pub fn is_streaming(&self) -> bool {
+        self.held.is_streaming(self.done)
+    }
+
+    /// Whether no answer is under way.
+    pub fn owes_no_answer(&self) -> bool {
+        self.signaled <= self.done
     }
 
     /// Whether everything that was sent is known to be done in the target's memory, but requests
@@ -325,22 +332,12 @@ impl Queue {
             self.number(order);
         }
         assert!(self.posted - self.done <= self.places);
-        if !matches!(held, Kept::Nothing) {
-            self.keep(held);
-        }
+        self.held.add(self.posted, held);
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
         unsafe { self.link.post(orders) }?;
         self.invariants();
         Ok(self.posted)
-    }
-
-    /// Keeps what the last request holds.
-    fn keep(&mut self, held: Kept) {
-        if !matches!(held, Kept::Leaving(_)) {
-            self.lent = self.posted;
-        }
-        self.kept.push_back((self.posted, held));
     }
 
     /// Gives a request the next number, and decides whether it is signaled and fenced.
@@ -356,7 +353,7 @@ impl Queue {
             self.needed = self.posted;
             order.signaled |= order.awaited;
         }
-        self.departures.leave(order, self.posted, self.signaled <= self.done);
+        self.departures.leave(order, self.posted, self.owes_no_answer());
         order.fenced = match order.work {
             // It accesses no memory, so that its order does not matter.
             Work::Ping => false,
@@ -424,7 +421,7 @@ impl Queue {
     /// may have come since that was sent.
     #[inline(always)]
     pub fn begins_to_gather(&self) -> bool {
-        self.signaled > self.done && self.departures.begins_to_gather(self.posted)
+        !self.owes_no_answer() && self.departures.begins_to_gather(self.posted)
     }
 
     /// Polls for completions. Returns whether there were any.
@@ -447,6 +444,9 @@ impl Queue {
         }
         let done = poll(&mut self.link)?;
         self.refused = self.link.is_refused();
+        if self.is_streaming() && self.link.has_sent_all() {
+            self.held.note_taken(self.posted);
+        }
         if let Some(number) = done {
             self.finish(number, blocks);
             self.invariants();
@@ -462,28 +462,17 @@ impl Queue {
     fn finish(&mut self, number: u64, blocks: &Blocks) {
         debug_assert!(number <= self.posted);
         self.done = self.done.max(number);
-        while self.kept.front().is_some_and(|(held_by, _)| *held_by <= number) {
-            if let Some((_, kept)) = self.kept.pop_front() {
-                blocks.finish(kept);
-            }
-        }
-        if self.kept.is_empty() && self.kept.capacity() > KEPT_WHILE_IDLE {
-            self.kept.shrink_to(KEPT_WHILE_IDLE);
-        }
+        self.held.finish(number, blocks);
     }
 
     /// Ends the connection. Requests under way are not executed any more, or their completion is
     /// never known.
     pub fn end(self, blocks: &Blocks) -> End {
         self.invariants();
-        let Queue { link, kept, kinds, done, .. } = self;
+        let Queue { link, held, kinds, done, .. } = self;
         // From here on the device accesses none of the memory.
         drop(link);
-        for (_, held) in kept {
-            if let Some(block) = held.block() {
-                blocks.give_back(block);
-            }
-        }
+        held.end(blocks);
         End { done, kinds }
     }
 }

@@ -12,6 +12,7 @@ mod orders;
 mod polling;
 mod refused_requests;
 mod results;
+mod streamed;
 
 use std::sync::Arc;
 
