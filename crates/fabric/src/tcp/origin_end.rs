@@ -93,9 +93,9 @@ impl TcpLink {
         self.sender.stream()
     }
 
-    /// Whether the socket has taken all requests.
-    pub fn has_sent_all(&self) -> bool {
-        self.unsent.lock().is_empty()
+    /// Whether the socket has yet to take bytes of the user from their place.
+    pub fn lends(&self) -> bool {
+        self.unsent.lock().lends()
     }
 
     /// Posts requests, which leave as [`Leaves`] says.

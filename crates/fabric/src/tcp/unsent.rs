@@ -194,6 +194,11 @@ impl<S: RequestStream> Unsent<S> {
         size_of::<Unsent<S>>() + self.gathered.capacity() + own + lent
     }
 
+    /// Whether bytes of the user are sent from their place.
+    pub fn lends(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
     /// Whether there is anything to send.
     pub fn is_empty(&self) -> bool {
         self.sent == self.gathered.len() && self.lent.is_empty()

@@ -25,13 +25,7 @@ impl Peer {
 
     /// Waits until no request uses memory of the user.
     pub(super) fn wait_until_released(&self) -> Result<()> {
-        let is_streaming = self.with(|queue| {
-            if queue.is_streaming() {
-                queue.poll(&self.core.blocks)?;
-            }
-            Ok(queue.is_streaming())
-        })?;
-        if is_streaming {
+        if self.with(|queue| Ok(queue.is_streaming()))? {
             // Nothing wakes this thread when the stream takes the rest, but an answer behind it.
             self.flush_begin()?;
         }

@@ -156,13 +156,13 @@ impl Link {
         }
     }
 
-    /// Whether a stream has taken all requests, so that [`Kept::Streamed`] memory is free.
+    /// Whether a stream has yet to take [`Kept::Streamed`] memory.
     ///
     /// [`Kept::Streamed`]: super::pool::Kept::Streamed
-    pub fn has_sent_all(&self) -> bool {
+    pub fn lends(&self) -> bool {
         match self {
             Link::Verbs(_) => false,
-            Link::Tcp(link) => link.has_sent_all(),
+            Link::Tcp(link) => link.lends(),
         }
     }
 

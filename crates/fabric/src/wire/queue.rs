@@ -194,8 +194,11 @@ impl Queue {
         self.held.is_released(number, self.done)
     }
 
-    /// Whether a request uses memory of the user until the stream has taken its bytes.
-    pub fn is_streaming(&self) -> bool {
+    /// Whether a stream has yet to take bytes of the user.
+    pub fn is_streaming(&mut self) -> bool {
+        if self.held.is_streaming(self.done) && !self.link.lends() {
+            self.held.note_taken(self.posted);
+        }
         self.held.is_streaming(self.done)
     }
 
@@ -444,9 +447,7 @@ impl Queue {
         }
         let done = poll(&mut self.link)?;
         self.refused = self.link.is_refused();
-        if self.is_streaming() && self.link.has_sent_all() {
-            self.held.note_taken(self.posted);
-        }
+        self.is_streaming();
         if let Some(number) = done {
             self.finish(number, blocks);
             self.invariants();
