@@ -1,7 +1,8 @@
 //! Send queue: the origin's end of a connection with its requests under way, numbered from 1.
 //! Requests of one connection complete in their order, so the number of the last completed one is
 //! enough. The queue does not wait, and does not decide how bytes travel. Invariant: the queue
-//! holds what a request uses until the request is done, or until the queue pair is gone.
+//! holds what a request uses until the request is done, or until the queue pair is gone; bytes that
+//! a stream copies, until the stream has taken them.
 
 use std::time::Instant;
 
@@ -196,10 +197,15 @@ impl Queue {
 
     /// Whether a stream has yet to take bytes of the user.
     pub fn is_streaming(&mut self) -> bool {
+        self.note_taken();
+        self.held.is_streaming(self.done)
+    }
+
+    /// Records what the stream has taken.
+    fn note_taken(&mut self) {
         if self.held.is_streaming(self.done) && !self.link.lends() {
             self.held.note_taken(self.posted);
         }
-        self.held.is_streaming(self.done)
     }
 
     /// Whether no answer is under way.
@@ -447,7 +453,7 @@ impl Queue {
         }
         let done = poll(&mut self.link)?;
         self.refused = self.link.is_refused();
-        self.is_streaming();
+        self.note_taken();
         if let Some(number) = done {
             self.finish(number, blocks);
             self.invariants();

@@ -18,13 +18,15 @@ fn has_only(target: &Side, number: u64) -> bool {
     (0..PUTS * WORDS).all(|index| target.word(index) == number)
 }
 
-#[test]
-fn the_stream_has_taken_the_bytes_when_a_local_flush_returns() {
+/// Puts, waits by `wait`, changes the buffer, and finds what it had before at the target. `wait`
+/// gets the number of the last request before the puts.
+fn check_reuse_after(wait: impl Fn(&Arc<Peer>, u64)) {
     let (origin, target) = (on_tcp(), Side::new(on_tcp, PUTS * WORDS));
     let (peer, mut from) = (target.seen_by(&origin), vec![0; WORDS]);
     for number in 1..4 {
+        let before = peer.lent();
         put_all(&peer, &target, &mut from, number);
-        peer.flush_local().unwrap();
+        wait(&peer, before);
         from.fill(7);
         peer.flush().unwrap();
         assert!(has_only(&target, number));
@@ -32,18 +34,16 @@ fn the_stream_has_taken_the_bytes_when_a_local_flush_returns() {
 }
 
 #[test]
+fn the_stream_has_taken_the_bytes_when_a_local_flush_returns() {
+    check_reuse_after(|peer, _| peer.flush_local().unwrap());
+}
+
+#[test]
 fn a_request_of_a_long_put_is_complete_when_the_stream_has_taken_its_bytes() {
-    let (origin, target) = (on_tcp(), Side::new(on_tcp, PUTS * WORDS));
-    let (peer, mut from) = (target.seen_by(&origin), vec![0; WORDS]);
-    for number in 1..4 {
-        let before = peer.lent();
-        put_all(&peer, &target, &mut from, number);
-        let mut pending = Pending::of(&peer, before).unwrap();
+    check_reuse_after(|peer, before| {
+        let mut pending = Pending::of(peer, before).unwrap();
         until("the puts", || pending.as_mut().is_none_or(|all| all.is_done().unwrap()));
-        from.fill(7);
-        peer.flush().unwrap();
-        assert!(has_only(&target, number));
-    }
+    });
 }
 
 #[test]
