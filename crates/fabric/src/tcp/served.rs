@@ -90,13 +90,16 @@ impl Served {
     }
 
     /// Sends answers, receives requests, carries them out, and sends their answers. A turn ends
-    /// where the stream is empty or full, or the connection is to be served again.
+    /// where the stream is empty or full, or the connection is to be served again. At its end all
+    /// answers are sent that the stream has taken.
     pub fn turn(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Next {
         let mut more = true;
         for _ in 0..READS_MAX {
-            match self.send(exposures) {
-                Next::Receive if more => {}
-                next => return next,
+            if !more || !self.awaits_bytes() {
+                match self.send(exposures) {
+                    Next::Receive if more => {}
+                    next => return next,
+                }
             }
             let received = match self.writing {
                 Some(_) => self.receive_into_place(exposures, buffer),
@@ -111,6 +114,12 @@ impl Served {
             Next::Receive if self.stalled || more => Next::Again,
             next => next,
         }
+    }
+
+    /// Whether the rest of a request is received ahead of sending answers: they leave together with
+    /// its own, by one system call that wakes the origin once.
+    fn awaits_bytes(&self) -> bool {
+        (self.writing.is_some() || self.accumulating.is_some()) && !self.is_full()
     }
 
     /// Receives a part of a long WRITE, and carries out requests behind its end. Returns whether

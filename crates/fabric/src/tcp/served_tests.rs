@@ -4,6 +4,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 
+use socket2::{Domain, Socket, Type};
+
 use super::connections::Next;
 use super::exposures::Exposures;
 use super::frames::{
@@ -419,6 +421,30 @@ fn connections_at_one_thread_keep_no_memory_of_their_requests() {
     }
     // SAFETY: a word of the vector, as it is now.
     assert_eq!(unsafe { core::ptr::read_volatile(memory.as_ptr()) }, MANY as u64);
+}
+
+#[test]
+fn answers_ahead_of_an_accumulate_whose_operands_arrive_leave_with_its_own() {
+    let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
+    let model = Model::new(&exposures, 5);
+    let (key, at, first) = (model.key, model.at(0), 40 << 10);
+    let detail = Detail::Reduction(Reduction::new(Op::Replace, Basic::F64).unwrap());
+    let add = TcpRequest { answered: true, key, at, first: 0, ..blank(RequestKind::Add) };
+    let sum = TcpRequest { answered: true, detail, first, ..add };
+    let sum = TcpRequest { kind: RequestKind::Accumulate, ..sum };
+    let requests = [&add.bytes()[..], &sum.bytes(), &[1; 40 << 10], &add.bytes()].concat();
+    // Packets, so that the calls that send answers can be counted.
+    let kind = Type::SEQPACKET.nonblocking();
+    let (here, there) = Socket::pair(Domain::UNIX, kind, None).unwrap();
+    let (received_at_once, rest) = requests.split_at(BUFFER_BYTES);
+    for packet in [received_at_once, rest] {
+        (&here).write_all(packet).unwrap();
+    }
+    let mut served = Served::new(there.into());
+    assert_eq!(served.turn(&exposures, &mut buffer), Next::Receive);
+    let mut answers = [0; 1024];
+    let word = ANSWER_BYTES + WORD;
+    assert_eq!((&here).read(&mut answers).unwrap(), word + ANSWER_BYTES + word);
 }
 
 #[test]
