@@ -28,7 +28,7 @@ impl Adopt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ADOPTIONS, choice};
+    use crate::variables::{ADOPTIONS, choice};
 
     #[test]
     fn the_info_of_a_window_modifies_the_setting() {

@@ -3,6 +3,7 @@
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library
 
 use core::ffi::{CStr, c_int, c_void};
+pub use fompi_base::object_at::object_at;
 use std::ffi::CString;
 
 /// A library that is loaded in this process; libfompi never unloads it.
@@ -144,20 +145,6 @@ pub fn library_at(address: usize) -> Option<(Library, String)> {
     let (path, _) = object_at(address)?;
     let library = Library::at(&path)?;
     Some((library, file_name(&path).to_owned()))
-}
-
-/// Returns path and base address of the library that holds `address`.
-pub fn object_at(address: usize) -> Option<(CString, usize)> {
-    // SAFETY: plain data, for which zero is a value.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    let at = core::ptr::without_provenance(address);
-    // SAFETY: `info` is ours; any address may be asked for.
-    if unsafe { libc::dladdr(at, &mut info) } == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: a C string of the loader's that lives as long as the library.
-    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_owned();
-    Some((path, info.dli_fbase as usize))
 }
 
 /// Whether the library that holds `address` was loaded before the one that holds `other`.

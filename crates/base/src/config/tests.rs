@@ -1,0 +1,217 @@
+//! Tests of the settings: values, defaults, and the page that lists them.
+
+use super::*;
+
+fn parse(variables: &[(&str, &str)]) -> (Config, Vec<String>) {
+    parse_for(variables, false)
+}
+
+fn parse_for(variables: &[(&str, &str)], privileged: bool) -> (Config, Vec<String>) {
+    let values = variables.iter().map(|pair| given(*pair, ValueSource::Environment));
+    let applied = apply_values(values.collect(), privileged);
+    (applied.config, applied.warnings)
+}
+
+fn given((name, value): (&str, &str), source: ValueSource) -> GivenValue {
+    GivenValue { name: name.into(), value: value.into(), source }
+}
+
+/// Values of a file, one a line, and then those of the environment.
+fn layered(file: &[(&str, &str)], environment: &[(&str, &str)]) -> Applied {
+    let in_line = |(at, pair): (usize, &(&str, &str))| {
+        given(*pair, ValueSource::File("/etc/fompi.conf".into(), at + 1))
+    };
+    let values = file.iter().enumerate().map(in_line);
+    let present = environment.iter().map(|pair| given(*pair, ValueSource::Environment));
+    apply_values(values.chain(present).collect(), false)
+}
+
+/// A row of a page without the marks of Markdown, and without remarks that are only links.
+fn plain(row: &str) -> String {
+    let mut text = row.replace(['`'], "");
+    while let Some((start, end)) = text
+        .find("](")
+        .and_then(|middle| Some((text[..middle].rfind('[')?, middle + text[middle..].find(')')?)))
+    {
+        let name = text[start + 1..end].split("](").next().unwrap_or_default().to_owned();
+        let is_remark = text[..start].ends_with(" (") && text[end + 1..].starts_with(')');
+        match is_remark {
+            true => text.replace_range(start - 2..end + 2, ""),
+            false => text.replace_range(start..end + 1, &name),
+        }
+    }
+    text
+}
+
+#[test]
+fn the_page_has_the_rows_of_the_table() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/environment.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for variable in &VARIABLES {
+        let (name, mut default) = (variable.name, variable.default.text());
+        let start = format!("| `{name}` |");
+        let mut rows = page.lines().skip_while(|line| !line.starts_with(&start)).map(plain);
+        let mut first = format!("| {name} |");
+        for (value, meaning) in variable.meanings {
+            let common = if variable.is_common { " (*)" } else { "" };
+            let expected = format!("{first} {value} | {default} | {meaning}{common} |");
+            assert_eq!(
+                rows.next().map(|row| row.replace("|  |", "| |")),
+                Some(expected.replace("|  |", "| |"))
+            );
+            (first, default) = ("| |".into(), "");
+        }
+        assert!(!rows.next().is_some_and(|row| row.starts_with("| |")), "{name}");
+    }
+    assert_eq!(page.matches("\n| `FOMPI_").count(), VARIABLES.len());
+}
+
+#[test]
+fn a_default_that_is_a_value_changes_nothing() {
+    for variable in &VARIABLES {
+        if let crate::variables::DefaultValue::Is(value) = variable.default {
+            let expected = (Config::default(), Vec::new());
+            assert_eq!(parse(&[(variable.name, value)]), expected, "{}", variable.name);
+        }
+    }
+}
+
+#[test]
+fn the_environment_wins_over_files_and_a_later_line_over_an_earlier_one() {
+    let file = [("FOMPI_NET", "off"), ("FOMPI_STRICT", "1"), ("FOMPI_NET", "tcp")];
+    let applied = layered(&file, &[("FOMPI_STRICT", "0"), ("FOMPI_LIB", "/a")]);
+    assert_eq!(applied.warnings, [""; 0]);
+    assert_eq!((applied.config.net.choice, applied.config.strict), (Net::Tcp, false));
+    let found: Vec<_> = applied
+        .in_force
+        .iter()
+        .map(|one| (&*one.name, &*one.value, one.source.to_string()))
+        .collect();
+    let expected = [
+        ("FOMPI_NET", "tcp", "/etc/fompi.conf:3".into()),
+        ("FOMPI_STRICT", "0", "environment".into()),
+        ("FOMPI_LIB", "/a", "environment".into()),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_wrong_value_leaves_the_one_before_in_force() {
+    let applied = layered(&[("FOMPI_NET", "tcp"), ("FOMPI_NET", "udp")], &[("FOMPI_NET", "")]);
+    assert_eq!(applied.config.net.choice, Net::Tcp);
+    assert_eq!(applied.in_force.len(), 1);
+    assert_eq!(applied.warnings.len(), 2);
+    let line = "/etc/fompi.conf:2: FOMPI_NET=udp is ignored: it can be auto, verbs, tcp or off";
+    assert_eq!(applied.warnings[0], line);
+    assert!(applied.warnings[1].starts_with("FOMPI_NET= is ignored"), "{}", applied.warnings[1]);
+}
+
+#[test]
+fn a_variable_of_fompirun_in_a_file_gives_a_warning() {
+    let applied = layered(&[("FOMPI_LIB", "/a"), ("FOMPI_CACHE", "/b")], &[("FOMPI_SEEDS", "1")]);
+    assert_eq!((applied.in_force.len(), applied.warnings.len()), (0, 1));
+    assert!(is_variable("FOMPI_LIB") && is_variable("FOMPI_CACHE") && !is_variable("FOMPI_X"));
+}
+
+#[test]
+fn what_is_set_is_read() {
+    let (config, warnings) = parse(&[("FOMPI_VERBOSE", "1"), ("FOMPI_FALLBACK", "error")]);
+    assert!(config.verbose && !config.disable && config.fallback == Fallback::Error);
+    assert!(warnings.is_empty());
+}
+
+#[test]
+fn two_levels_of_talking_are_read() {
+    let levels = [("0", (false, false)), ("1", (true, false)), ("2", (true, true))];
+    for (value, expected) in levels {
+        let (config, warnings) = parse(&[("FOMPI_VERBOSE", value)]);
+        assert_eq!((config.verbose, config.reports_waits), expected);
+        assert!(warnings.is_empty());
+    }
+    assert_eq!(parse(&[("FOMPI_VERBOSE", "3")]).1.len(), 1);
+}
+
+#[test]
+fn what_is_said_of_rdma_devices_is_read() {
+    let (config, warnings) = parse(&[
+        ("FOMPI_VERBS_DEVICE", "mlx5_0:2"),
+        ("FOMPI_VERBS_GID", "3"),
+        ("FOMPI_VERBS_MTU", "1024"),
+        ("FOMPI_VERBS_LIBRARY", "/opt/libibverbs.so"),
+        ("FOMPI_VERBS", "off"),
+    ]);
+    assert!(warnings.is_empty());
+    let expected = Verbs {
+        wanted: false,
+        library: String::from("/opt/libibverbs.so"),
+        device: Some(String::from("mlx5_0")),
+        port: Some(2),
+        gid: Some(3),
+        mtu: Some(1024),
+    };
+    assert_eq!(config.net.verbs, expected);
+}
+
+#[test]
+fn what_is_said_of_networks_is_read() {
+    for (value, choice) in
+        [("auto", Net::Auto), ("verbs", Net::Verbs), ("tcp", Net::Tcp), ("off", Net::Off)]
+    {
+        let (config, warnings) = parse(&[("FOMPI_NET", value), ("FOMPI_NET_PORTS", "7-70")]);
+        assert!(warnings.is_empty());
+        assert_eq!((config.net.choice, config.net.ports), (choice, Ports::parse("7-70")));
+    }
+}
+
+#[test]
+fn a_new_name_of_a_setting_wins_over_the_old_one() {
+    let (new, old) = (("FOMPI_NET_INTERFACE", "eth0"), ("FOMPI_VERBS_INTERFACE", "eth1"));
+    let interface = |variables: &[_]| parse(variables).0.net.interface().map(str::to_owned);
+    assert_eq!(interface(&[old]).as_deref(), Some("eth1"));
+    for both in [[old, new], [new, old]] {
+        assert_eq!(interface(&both).as_deref(), Some("eth0"));
+    }
+    let off = ("FOMPI_VERBS", "off");
+    assert!(!parse(&[off]).0.net.tries_verbs());
+    assert!(!parse(&[off, ("FOMPI_NET", "auto")]).0.net.tries_verbs());
+    assert!(parse(&[off, ("FOMPI_NET", "verbs")]).0.net.tries_verbs());
+}
+
+#[test]
+fn nonsense_about_rdma_devices_gives_a_warning_each() {
+    let wrong = [
+        ("FOMPI_VERBS_DEVICE", "mlx5_0:0"),
+        ("FOMPI_VERBS_DEVICE", ":1"),
+        ("FOMPI_VERBS_GID", "256"),
+        ("FOMPI_VERBS_MTU", "1500"),
+        ("FOMPI_VERBS_INTERFACE", ""),
+        ("FOMPI_NET", "udp"),
+        ("FOMPI_NET_PORTS", "9-8"),
+        ("FOMPI_NET_PORTS", "0-8"),
+        ("FOMPI_NET_PORTS", "8000"),
+        ("FOMPI_VERBS_PORT", "1"),
+        ("FOMPI_VERBS", "perhaps"),
+    ];
+    for one in wrong {
+        let (config, warnings) = parse(&[one]);
+        assert_eq!((config.net, warnings.len()), (NetSettings::default(), 1), "{one:?}");
+    }
+}
+
+#[test]
+fn a_privileged_program_loads_no_library_of_the_user_that_starts_it() {
+    let variables = [("FOMPI_VERBS_LIBRARY", "/tmp/mine.so"), ("FOMPI_VERBOSE", "1")];
+    let (config, warnings) = parse_for(&variables, true);
+    assert_eq!((config.net, config.verbose), (NetSettings::default(), true));
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(parse(&variables).0.net.verbs.library, "/tmp/mine.so");
+}
+
+#[test]
+fn nonsense_gives_a_warning_each_and_changes_nothing() {
+    let (config, warnings) =
+        parse(&[("FOMPI_VERBOSE", "loud"), ("FOMPI_VERBSE", "1"), ("HOME", "/")]);
+    assert_eq!(config, parse(&[]).0);
+    assert_eq!(warnings.len(), 2);
+    assert!(warnings[1].ends_with(", FOMPI_ADOPT, FOMPI_LIB"), "{}", warnings[1]);
+}
