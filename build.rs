@@ -9,11 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// The folders of the sources.
 const SOURCES: [&str; 2] = ["crates", "src"];
+/// The folder of the programs, which are no part of the library.
+const OF_PROGRAMS: &str = "crates/cli";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    for folder in SOURCES {
-        println!("cargo::rerun-if-changed={folder}");
+    println!("cargo::rerun-if-changed=src");
+    for entry in fs::read_dir("crates").expect("a folder of sources can be read") {
+        let folder = entry.expect("a folder of sources can be read").path();
+        if folder != Path::new(OF_PROGRAMS) {
+            println!("cargo::rerun-if-changed={}", folder.display());
+        }
     }
     println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfompi.so");
@@ -49,6 +55,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources can be read") {
         let path = entry.expect("a folder of sources can be read").path();
         match path.is_dir() {
+            true if path == Path::new(OF_PROGRAMS) => {}
             true => collect(&path, files),
             false => files.push(path),
         }

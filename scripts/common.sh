@@ -42,7 +42,7 @@ launch() {
   local layer=$1 mpi=$2 seconds=$3
   shift 3
   if [ "$layer" = fompi ]; then
-    timeout -k 5 "$seconds" "$top/scripts/fompirun" --mpi "$mpi" "$@" </dev/null
+    timeout -k 5 "$seconds" "$target/release/fompirun" --mpi "$mpi" "$@" </dev/null
   else
     timeout -k 5 "$seconds" "mpirun.$mpi" "$@" </dev/null
   fi

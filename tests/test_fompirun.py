@@ -1,4 +1,4 @@
-"""scripts/fompirun on each of Debian's MPIs: what reaches the ranks, which launcher it takes, what
+"""fompirun on each of Debian's MPIs: what reaches the ranks, which launcher it takes, what
 it refuses and why; and the line of the library where each rank is alone.
 
 usage: /usr/bin/python3 -m pytest tests/test_fompirun.py
@@ -14,8 +14,8 @@ import pytest
 
 import programs
 from conftest import C_TESTS, TOP, call
+from programs import FOMPIRUN
 
-FOMPIRUN = TOP / "scripts" / "fompirun"
 SHOW = "echo $LD_PRELOAD"
 OTHER = {"mpich": "openmpi", "openmpi": "mpich"}
 ALONE = (r"fompi: the launcher started 2 processes, but MPI_COMM_WORLD has one rank: "
@@ -175,6 +175,62 @@ def test_launcher_of_the_family(first, is_intels, expected, folder):
                        PATH=path_with(first, folder)) == f"{folder}/{expected}/mpirun"
 
 
+def prefix(folder, launcher=None, at="lib"):
+    """An installation with fompirun, a library, and a launcher of a family that says so."""
+    for name in ("bin", at):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    shutil.copy(FOMPIRUN, folder / "bin" / "fompirun")
+    (folder / at / "libfompi.so").write_text("libfompi version 1.2.3")
+    if launcher:
+        script(folder / "bin" / "mpirun", f"echo {launcher}")
+    return folder
+
+
+def printed(prefix, *words, **options):
+    """The command that the fompirun of an installation prints."""
+    status, lines = call(prefix / "bin" / "fompirun", "--print", *words, **options)
+    assert status == 0
+    return lines[-1]
+
+
+@pytest.mark.parametrize("at", ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu", "bin"))
+def test_library_of_the_installation(at, folder):
+    own = prefix(folder / "own", at=at)
+    assert f"{own}/{at}/libfompi.so" in printed(own, "-n", 1, "true")
+    _, lines = call(own / "bin" / "fompirun", "--version")
+    assert lines[0] == f"libfompi version 1.2.3 ({own}/{at}/libfompi.so)"
+
+
+def test_launcher_next_to_fompirun_comes_first(folder):
+    own, other = prefix(folder / "own", "HYDRA"), script(folder / "other" / "mpirun", "echo HYDRA")
+    path = f"{other.parent}:{os.environ['PATH']}"
+    assert printed(own, "-n", 1, "true", PATH=path).startswith(f"{own}/bin/mpirun ")
+
+
+def test_launcher_of_the_program_wins_over_the_one_next_to_fompirun(mpi, program, folder):
+    own = prefix(folder / "own", "HYDRA" if mpi.name == "openmpi" else "Open MPI")
+    words = printed(own, "-n", 1, program).split()
+    assert Path(words[0]).resolve() == Path(shutil.which(f"mpirun.{mpi.name}")).resolve()
+
+
+@pytest.mark.parametrize("kind", ("python", "script", "env"))
+def test_launcher_next_to_the_python(kind, folder):
+    venv = folder / "venv" / "bin"
+    script(venv / "mpirun", "echo HYDRA")
+    (venv / "python3").symlink_to("/usr/bin/python3")
+    (folder / "app").write_text(f"#!{venv}/python3 -u\n" if kind == "script" else
+                                "#!/usr/bin/env python3\n")
+    (folder / "app").chmod(0o755)
+    words = [venv / "python3", "app.py"] if kind == "python" else [folder / "app"]
+    first = path_with("openmpi", folder).partition(":")[0]
+    path = f"{first}:{venv}:{os.environ['PATH']}"
+    assert launcher_of("-n", 1, *words, PATH=path) == f"{venv}/mpirun"
+
+
+def test_launcher_of_a_python_of_the_system():
+    assert launcher_of("-n", 1, "/usr/bin/python3", "app.py") == shutil.which("mpirun")
+
+
 # --- what it refuses ------------------------------------------------------------------------------
 
 
@@ -187,9 +243,12 @@ def test_launcher_of_the_family(first, is_intels, expected, folder):
     (f"-n 1 {TOP}", "is a folder"),
     (f"-n 1 {TOP}/examples/put.c", r"is a source: compile it \(mpicc .*/put.c -o .*/put\)"),
     (f"-n 1 {TOP}/README.md", "may not be executed"),
-    ("-n 1 --mpi x true", "--mpi is an option of fompirun")), ids=(
+    ("-n 1 --mpi x true", "--mpi is an option of fompirun"),
+    ("--pirnt -n 1 true", "--pirnt is an unknown option; did you mean --print[?]"),
+    ("--mip=mpich -n 1 true", "--mip is an unknown option; did you mean --mpi[?]")), ids=(
         "MPI", "launcher", "family", "no-name", "no-program", "program", "program-in-PATH",
-        "program-in-folder", "folder", "source", "text", "order"))
+        "program-in-folder", "folder", "source", "text", "order", "misspelled",
+        "misspelled-with-value"))
 def test_what_is_refused(words, pattern):
     refused(pattern, *words.split())
 
@@ -231,6 +290,12 @@ def test_static_mpi_is_said_once(folder):
     status, lines = fompirun("-n", 1, folder / "static")
     assert status == 0
     assert sum(bool(re.match("fompirun: .* has a static MPI", line)) for line in lines) == 1
+
+
+def test_misspelled_variable_is_named_at_start():
+    status, lines = fompirun("-n", 1, "true", FOMPI_VERBOS="1")
+    expected = "fompirun: FOMPI_VERBOS is an unknown variable; did you mean FOMPI_VERBOSE?"
+    assert status == 0 and lines == [expected]
 
 
 # --- ranks that are alone -------------------------------------------------------------------------

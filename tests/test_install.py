@@ -85,6 +85,19 @@ def test_version_of_pkg_config(prefix):
     assert worked("pkg-config", "--modversion", prefix / "lib/pkgconfig/fompi.pc") == [version()]
 
 
+def test_pages_and_completions(prefix):
+    share = prefix / "share"
+    for name in ("man/man1/fompi.1", "man/man1/fompirun.1", "bash-completion/completions/fompirun",
+                 "zsh/site-functions/_fompi", "fish/vendor_completions.d/fompi.fish"):
+        assert (share / name).stat().st_size > 0
+
+
+def test_install_of_a_library_without_programs(folder):
+    (folder / "libfompi.so").write_text("")
+    status, lines = call(INSTALL, folder / "none", FOMPI_LIB=folder / "libfompi.so")
+    assert status == 1 and has("^install: no fompi next to .*/libfompi.so", lines)
+
+
 def test_install_without_a_prefix():
     assert call(INSTALL)[0] == 2
 
@@ -230,6 +243,8 @@ def test_fompirun_of_the_prefix(mpi, prefix, folder):
     status, said = checked(prefix, folder / "app")
     assert status == 1
     assert re.search(" is not linked with libfompi: start it with fompirun", said)
+    assert worked(prefix / "bin/fompi", "info")[0] == \
+        f"libfompi: {version()} ({prefix}/lib/libfompi.so)"
 
 
 def test_fompi_model_of_the_prefix(mpi, prefix, folder):

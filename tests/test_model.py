@@ -338,7 +338,7 @@ def test_a_job_of_its_own(mpi, measure):
 
 
 def test_in_a_job_of_mpirun(mpi, measure):
-    doc = measure(TOP / "scripts/fompirun", "--mpi", mpi.prefix or mpi.name, "-n", "2", TOOL)
+    doc = measure(programs.FOMPIRUN, "--mpi", mpi.prefix or mpi.name, "-n", "2", TOOL)
     assert missing(doc, "one node") == []
     assert (doc["job"]["ranks"], doc["job"]["layer"][:8]) == (2, "libfompi")
 

@@ -34,8 +34,7 @@ FOLDERS = ("guide", "concepts", "reference")
 LAST = "docs/guide/clusters.md"
 SECONDS = int(os.environ.get("SECONDS_MAX", 300))
 OURS = r"\bFOMPI_[A-Z_]+|\b(?:scripts|benches|docs|include)/[a-z._/-]+[a-z]|\$root/[a-z/]+"
-VALUES_OF = """eval "$(sed -n '/^values_of() {/,/^}/p' scripts/fompirun)"
-for word; do values_of "$word" >/dev/null || echo "$word"; done"""
+OPTIONS_OF_LAUNCHERS = TOP / "crates" / "cli" / "src" / "run" / "launcher_options.rs"
 
 
 def pages():
@@ -76,7 +75,7 @@ def blocks(page):
 
 @functools.cache
 def known_variables():
-    files = [TOP / "scripts" / name for name in ("fompirun", "install")]
+    files = [TOP / "scripts" / "install"]
     for folder in ("src", "crates"):
         files += (TOP / folder).rglob("*.rs")
     return {word for path in files for word in re.findall(r"\bFOMPI_\w+", path.read_text())}
@@ -85,12 +84,10 @@ def known_variables():
 @functools.cache
 def is_option(word):
     """Whether fompirun or a launcher that it knows has this option."""
-    text = (TOP / "scripts" / "fompirun").read_text()
-    if re.search(rf"^  {re.escape(word)} ", text, re.MULTILINE):
-        return True
-    answer = subprocess.run(["bash", "-c", VALUES_OF, "bash", word], cwd=TOP, text=True,
-                            stdout=subprocess.PIPE)
-    return answer.stdout == ""
+    options = OPTIONS_OF_LAUNCHERS.read_text()
+    said = subprocess.run([programs.FOMPIRUN, "--help"], text=True, stdout=subprocess.PIPE)
+    return f'"{word[1:]}"' in options or \
+        re.search(rf"^ +(-\w, )?{re.escape(word)}\b", said.stdout, re.MULTILINE) is not None
 
 
 def missing(text, prefix):
@@ -132,6 +129,8 @@ def surroundings(mpi):
         (folder / name).symlink_to(TOP / name)
     (folder / "target" / "release" / "libfompi.so").symlink_to(
         Path(programs.default_library()).resolve())
+    for name in ("fompi", "fompirun"):
+        (folder / "target" / "release" / name).symlink_to(programs.FOMPIRUN.with_name(name))
     return SimpleNamespace(folder=folder, prefix=folder / "prefix", said="", scratch=scratch)
 
 

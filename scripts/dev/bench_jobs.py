@@ -14,11 +14,10 @@ import time
 import tomllib
 from pathlib import Path
 
-from programs import BUILD, ROOT, Mpi
+from programs import BUILD, FOMPIRUN, ROOT, Mpi
 
 DEFINITIONS = ROOT / "benches" / "definitions.toml"
 SOURCES = ROOT / "benches" / "sections"
-FOMPIRUN = ROOT / "scripts" / "fompirun"
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
 # The key of a series in definitions.toml that each layer runs.
 KEY_OF_LAYER = {"plain": "rma", "libfompi": "rma", "messages": "messages", "hand": "hand"}

@@ -10,8 +10,8 @@ import shutil
 import statistics
 import subprocess
 
-from bench_jobs import FOMPIRUN, KEY_OF_LAYER, cores, ranks_of, sweep_of, title, window_of
-from programs import ROOT
+from bench_jobs import KEY_OF_LAYER, cores, ranks_of, sweep_of, title, window_of
+from programs import FOMPIRUN, ROOT
 
 COLUMNS = ("figure place nodes ranks mpi layer measurement parameter value window unit median "
            "least p90 runs rounds verified more").split()

@@ -19,6 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 C_TESTS = ROOT / "c-tests"
 CLUSTER = ROOT / "scripts" / "dev" / "cluster"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+# The launcher, which cargo builds with the library.
+FOMPIRUN = TARGET / "release" / "fompirun"
 # What other scripts build and start.
 OTHER_FOLDERS = {"abi", "adapter", "cluster", "gpu_libraries", "installed", "loaded",
                  "profiler", "robustness", "unknown"}
@@ -172,8 +175,7 @@ def unit_programs(messages):
 
 def default_library():
     """The library that is tested unless another one is named: FOMPI_LIB, or what cargo builds."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
-    return os.environ.get("FOMPI_LIB") or str(target / "release" / "libfompi.so")
+    return os.environ.get("FOMPI_LIB") or str(TARGET / "release" / "libfompi.so")
 
 
 # In the environment of a run: its number, by which its processes are found.

@@ -5,8 +5,8 @@
 //! blocks and the largest gap between runs that one request bridges, for accumulates; and the
 //! registrations and counts of the device.
 
-pub use super::contact::{Contact, Probe, Secret};
+pub use super::contact::{Contact, Probe, Secret, interfaces};
 pub use super::wire::{
-    BlockLease, DeviceChoice, DeviceOffer, Exposed, GAP_MAX, Peer, Peers, Pending, SPIN, Serving,
-    Wire, settings_differ, why_no_device,
+    BlockLease, DeviceChoice, DeviceKind, DeviceOffer, Exposed, GAP_MAX, Peer, Peers, Pending,
+    SPIN, Serving, Wire, settings_differ, why_no_device,
 };

@@ -28,5 +28,5 @@ pub use incoming::{Reply, Service};
 pub use listener::Listener;
 pub use outgoing::exchange;
 pub use probe::Probe;
-pub use record::{Contact, interface_of};
+pub use record::{Contact, interface_of, interfaces};
 pub use sockets::ListenPlaces;

@@ -127,7 +127,7 @@ pub fn interface_of(address: IpAddr) -> Option<String> {
 
 /// Returns all addresses of this node that other nodes can use, each with the name of its
 /// interface.
-fn interfaces() -> Result<Vec<(String, Ipv6Addr)>> {
+pub fn interfaces() -> Result<Vec<(String, Ipv6Addr)>> {
     let mut first = core::ptr::null_mut();
     // SAFETY: `first` is a local variable.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {

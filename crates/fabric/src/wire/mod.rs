@@ -40,7 +40,7 @@ mod tests;
 mod this_process;
 
 pub use coalesce::GAP_MAX;
-pub use device::Serving;
+pub use device::{DeviceKind, Serving};
 pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_device};
 #[cfg(any(test, fuzzing))]
 pub use greeting_fuzz::greetings;

@@ -1,0 +1,129 @@
+//! The command lines of `fompi` and `fompirun`. Help texts, manual pages and completions come from
+//! these types.
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Run MPI programs on libfompi
+#[derive(Parser)]
+#[command(name = "fompi", version, disable_help_subcommand = true)]
+pub struct Fompi {
+    /// the subcommand
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// The subcommands.
+#[derive(Subcommand)]
+pub enum Action {
+    /// Start mpirun with libfompi preloaded into the ranks
+    #[command(disable_help_flag = true, override_usage = RUN_USAGE, after_help = RUN_MORE)]
+    Run(RunOptions),
+    /// Print the FOMPI_ variables, their values here and where these come from
+    Env(EnvOptions),
+    /// Print the MPI and the layer that a program gets, and what this machine has for windows
+    Info(InfoOptions),
+    /// Write manual pages and completions of shells below FOLDER, the `share` of an installation
+    #[command(hide = true)]
+    Pages {
+        /// the folder
+        folder: PathBuf,
+    },
+}
+
+/// The options of `fompi env`.
+#[derive(Args)]
+pub struct EnvOptions {
+    /// Print JSON (docs/reference/fompi.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The options of `fompi info`.
+#[derive(Args)]
+pub struct InfoOptions {
+    /// A program, a Python or a script of it, or a launcher such as mpirun
+    #[arg(value_hint = ValueHint::CommandName)]
+    pub program: Option<PathBuf>,
+    /// Print JSON (docs/reference/fompi.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The usage of `fompirun`.
+pub const RUN_USAGE: &str = "\
+fompirun [--mpi NAME|PATH] [arguments of mpirun] program [arguments]
+       fompirun --check program";
+
+const RUN_HELP: &str = "\
+usage: {usage}
+
+Starts `mpirun` with libfompi.so preloaded into the ranks only, so that their one-sided MPI calls
+run on libfompi. All other arguments and the exit status are mpirun's.
+
+{options}{after-help}
+";
+
+const RUN_MORE: &str = "\
+These options come first. Names for --mpi are mpich and openmpi on Debian; a path may also be that
+of a folder with a launcher, or with one in its bin.
+
+Without --mpi, the mpirun (or mpiexec) in the folder of fompirun is used, unless that is /usr/bin;
+then the one in the folder of the Python that is started; then the first one in PATH. If the program
+is linked with another MPI, the launcher of that MPI is used, if it is found.
+
+FOMPI_LIB: the library to preload. Without it: libfompi.so in the folder of fompirun, or in ../lib,
+../lib64 or ../lib/<multiarch>, relative to that folder.
+
+FOMPI_*: reach the ranks; see `fompi env`.
+
+LD_PRELOAD: its present libraries (profilers, checkers) stay in front of libfompi.
+
+For a program that was built with AddressSanitizer, its libasan is preloaded first.";
+
+/// The options of `fompirun`, which stand in front of those of the launcher.
+#[derive(Args)]
+pub struct RunOptions {
+    /// Use mpirun.NAME or mpiexec.NAME from PATH, or the launcher at this path
+    #[arg(long, value_name = "NAME|PATH", allow_hyphen_values = true)]
+    pub mpi: Option<OsString>,
+    /// Print the command instead of running it
+    #[arg(long)]
+    pub print: bool,
+    /// Print the layer that serves a program by itself; status 1 if not libfompi
+    #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
+    pub check: Option<PathBuf>,
+    /// Print the version of libfompi, and of the launcher
+    #[arg(long, short = 'V')]
+    pub version: bool,
+    /// Print this text
+    #[arg(long, short)]
+    pub help: bool,
+    /// The arguments of mpirun, with the program
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS OF MPIRUN",
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub words: Vec<OsString>,
+}
+
+/// The command line of `fompirun`.
+#[derive(Parser)]
+#[command(
+    name = "fompirun",
+    about = "Start mpirun with libfompi preloaded into the ranks",
+    override_usage = RUN_USAGE,
+    help_template = RUN_HELP,
+    after_help = RUN_MORE,
+    disable_help_flag = true,
+    args_override_self = true,
+    no_binary_name = true
+)]
+pub struct Fompirun {
+    /// the options
+    #[command(flatten)]
+    pub options: RunOptions,
+}

@@ -1,0 +1,89 @@
+//! `fompi info`: the MPI and the layer that a program gets, and what this machine has for windows,
+//! with the reason for each thing that it lacks.
+
+mod machine_facts;
+mod program_report;
+mod python_module;
+
+use crate::command_line::InfoOptions;
+use crate::found_library::{find_library, version_of};
+use crate::output::{print_json, print_lines};
+use fompi_base::config;
+use machine_facts::MachineFact;
+use program_report::ProgramReport;
+use serde::Serialize;
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The answer, as `--json` prints it.
+#[derive(Serialize)]
+struct Info {
+    libfompi: LibraryReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<ProgramReport>,
+    machine: Vec<MachineFact>,
+}
+
+/// The library that fompirun preloads.
+#[derive(Serialize)]
+struct LibraryReport {
+    library: Option<PathBuf>,
+    version: Option<String>,
+    /// whether LD_PRELOAD has it in the present environment
+    preloaded: bool,
+    why_not: Option<String>,
+}
+
+/// Prints what is known about a program and this machine.
+pub fn print(options: &InfoOptions) -> ExitCode {
+    let libfompi = library_report();
+    // The settings are those that the library itself would have.
+    config::settings_with(libfompi.library.as_deref());
+    let LibraryReport { library, preloaded, .. } = &libfompi;
+    let report = |name| program_report::of(name, library.as_deref(), *preloaded);
+    let program = match options.program.as_deref().map(report).transpose() {
+        Ok(program) => program,
+        Err(why) => {
+            eprintln!("fompi: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let info = Info { libfompi, program, machine: machine_facts::all() };
+    if options.json {
+        return print_json(&info);
+    }
+    print_lines(&info.lines())
+}
+
+fn library_report() -> LibraryReport {
+    let found = find_library();
+    let preload = env::var("LD_PRELOAD").unwrap_or_default();
+    let preloaded = preload.split([':', ' ']).any(|path| path.ends_with("/libfompi.so"));
+    let version = found.as_ref().ok().and_then(|path| version_of(path));
+    let version = version.map(|text| text.trim_start_matches("libfompi version ").to_owned());
+    let why_not = match (&found, &version) {
+        (Err(why), _) => Some(why.clone()),
+        (Ok(_), None) => Some("the file has no version of libfompi".into()),
+        (Ok(_), Some(_)) => None,
+    };
+    LibraryReport { library: found.ok(), version, preloaded, why_not }
+}
+
+impl Info {
+    fn lines(&self) -> Vec<String> {
+        let LibraryReport { library, version, preloaded, why_not } = &self.libfompi;
+        let path = library.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let mut lines = vec![match (version, why_not) {
+            (Some(version), _) => format!("libfompi: {version} ({path})"),
+            (None, why) => format!("libfompi: none: {}", why.as_deref().unwrap_or_default()),
+        }];
+        if *preloaded {
+            lines.push("    LD_PRELOAD has a libfompi.so in this environment".into());
+        }
+        lines.extend(self.program.iter().flat_map(ProgramReport::lines));
+        lines.push("this machine:".into());
+        lines.extend(self.machine.iter().map(MachineFact::line));
+        lines
+    }
+}

@@ -1,0 +1,43 @@
+//! The programs `fompi` and `fompirun`: they start programs on libfompi, and show its settings.
+
+#![cfg(not(loom))]
+#![forbid(unsafe_code)]
+
+mod command_line;
+mod env_listing;
+mod found_library;
+mod info;
+mod manual_pages;
+mod output;
+mod run;
+mod searched_path;
+mod suggestions;
+
+use clap::Parser;
+use command_line::{Action, Fompi};
+use std::process::ExitCode;
+
+/// Runs `fompi` with the arguments of this process.
+pub fn fompi() -> ExitCode {
+    // The words behind `run` are mostly those of another program.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "run") {
+        return run::start(std::env::args_os().skip(2).collect());
+    }
+    match Fompi::parse().action {
+        Action::Run(_) => run::start(Vec::new()),
+        Action::Env(options) => env_listing::print(&options),
+        Action::Info(options) => info::print(&options),
+        Action::Pages { folder } => match manual_pages::write_below(&folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("fompi: {}: {error}", folder.display());
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+/// Runs `fompirun` with the arguments of this process.
+pub fn fompirun() -> ExitCode {
+    run::start(std::env::args_os().skip(1).collect())
+}

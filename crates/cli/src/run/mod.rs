@@ -1,0 +1,321 @@
+//! `fompirun`: mpirun with libfompi preloaded into the ranks, and into no other process.
+
+pub mod check;
+pub mod launcher;
+mod launcher_options;
+pub mod linked;
+mod named_program;
+
+use crate::command_line::{Fompirun, RunOptions};
+use crate::found_library::{find_library, has_text, version_line};
+use crate::searched_path::in_path;
+use crate::suggestions::nearest;
+use clap::{CommandFactory, Parser};
+use fompi_base::config;
+use launcher::{Launcher, LauncherFamily, is_intels_library};
+use linked::{is_elf, libraries_of};
+use named_program::{find_program, look_at};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::{Write, stdout};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Does what the words behind `fompirun` say.
+pub fn start(words: Vec<OsString>) -> ExitCode {
+    serve(words).unwrap_or_else(|why| {
+        eprintln!("fompirun: {why}");
+        ExitCode::from(2)
+    })
+}
+
+fn serve(words: Vec<OsString>) -> Result<ExitCode, String> {
+    if words.is_empty() {
+        eprint!("{}", Fompirun::command().render_help());
+        return Ok(ExitCode::from(2));
+    }
+    let (own, words) = split(words)?;
+    let options = Fompirun::try_parse_from(own).map_err(|error| error.to_string())?.options;
+    if options.help {
+        print!("{}", Fompirun::command().render_help());
+        if let Ok(library) = find_library() {
+            println!("\n{}", version_line(&library));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(program) = &options.check {
+        return check_program(program, &words);
+    }
+    let library = find_library()?;
+    if options.version {
+        println!("{}", version_line(&library));
+        let launcher = match &options.mpi {
+            Some(name) if !name.is_empty() => Launcher::named(name)?,
+            _ => Launcher::by_default(None).ok_or(NO_LAUNCHER)?,
+        };
+        if let Some(line) = launcher.version_line() {
+            println!("{line}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    launch(&options, &library, &words)
+}
+
+const NO_LAUNCHER: &str = "no mpirun in PATH; name one with --mpi";
+
+/// Splits the words into the options of fompirun, which come first, and those of the launcher.
+fn split(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), String> {
+    let command = Fompirun::command();
+    let mut own = 0;
+    while let Some(word) = words.get(own).and_then(|word| word.to_str()) {
+        let option = command.get_arguments().find(|argument| {
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            let short = argument.get_short().map(|letter| format!("-{letter}"));
+            let with_value = long.as_ref().map(|long| format!("{long}="));
+            let takes_value = argument.get_action().takes_values();
+            [long, short].contains(&Some(word.to_owned()))
+                || takes_value && with_value.is_some_and(|start| word.starts_with(&start))
+        });
+        let Some(option) = option else { break };
+        own += 1;
+        if option.get_action().takes_values() && !word.contains('=') {
+            if own == words.len() {
+                let value = if word == "--mpi" { "a name or a path" } else { "a program" };
+                return Err(format!("{word} needs {value}"));
+            }
+            own += 1;
+        }
+        if word.starts_with("--check") {
+            break;
+        }
+    }
+    let rest = words.split_off(own);
+    Ok((words, rest))
+}
+
+fn check_program(program: &Path, more: &[OsString]) -> Result<ExitCode, String> {
+    if !more.is_empty() {
+        return Err("--check needs a program".into());
+    }
+    if !program.is_file() {
+        return Err(format!("{}: no such program", program.display()));
+    }
+    let (uses, lines) = check::check(program);
+    for line in lines {
+        println!("{line}");
+    }
+    Ok(ExitCode::from(u8::from(!uses)))
+}
+
+/// What a program needs.
+pub struct Needs {
+    /// the launcher
+    pub launcher: Launcher,
+    /// its family
+    pub family: LauncherFamily,
+    /// libraries that are preloaded in front of all
+    sanitizers: Vec<PathBuf>,
+}
+
+fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<ExitCode, String> {
+    if library.as_os_str().as_bytes().iter().any(|byte| b": ".contains(byte)) {
+        return Err(format!(
+            "{}: LD_PRELOAD cannot name a path with a blank or a colon",
+            library.display()
+        ));
+    }
+    let named = options.mpi.as_deref().filter(|name| !name.is_empty());
+    let named = named.map(Launcher::named).transpose()?;
+    let program = find_program(words)?;
+    if let Some(path) = &program.path {
+        look_at(path)?;
+    }
+    warn_of_unknown_variables();
+    let needs = needs_of(program.path.as_deref(), named, library)?;
+    // Open MPI's launchers search in the working folder, too; Hydra does not.
+    if let (Some(name), LauncherFamily::Hydra) = (&program.only_in_folder, needs.family) {
+        return Err(format!(
+            "{name}: no such program in PATH; name the one in this folder as ./{name}"
+        ));
+    }
+    let command = command_line(&needs, library, words);
+    if options.print {
+        let line = shlex::bytes::try_join(command.iter().map(|word| word.as_bytes()));
+        let line = line.map_err(|error| error.to_string())?;
+        let _ = stdout().write_all(&[&line[..], b"\n"].concat());
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(execute(&needs, &command))
+}
+
+/// Replaces this process by the launcher; returns only if that fails.
+fn execute(needs: &Needs, command: &[OsString]) -> String {
+    let mut job = Command::new(&command[0]);
+    job.args(&command[1..]).env_remove("FOMPI_LIB"); // which means nothing to the library itself
+    // Launchers that are scripts call their companions by name.
+    let launcher = std::path::absolute(&needs.launcher.path).unwrap_or_default();
+    let folder = launcher.parent().unwrap_or(Path::new("/")).to_owned();
+    let path = env::var_os("PATH").unwrap_or_default();
+    if !env::split_paths(&path).any(|one| one == folder)
+        && let Ok(path) = env::join_paths([folder].into_iter().chain(env::split_paths(&path)))
+    {
+        job.env("PATH", path);
+    }
+    // Without this, Open MPI 5 starts what the ranks spawn without what -x says.
+    let inherits = "PRTE_MCA_rmaps_default_inherit";
+    if needs.family == LauncherFamily::OpenMpi
+        && env::var_os(inherits).is_none_or(|value| value.is_empty())
+    {
+        job.env(inherits, "1");
+    }
+    format!("{}: {}", command[0].display(), job.exec())
+}
+
+/// The command that starts the ranks with the library.
+fn command_line(needs: &Needs, library: &Path, words: &[OsString]) -> Vec<OsString> {
+    let present = env::var_os("LD_PRELOAD").filter(|present| !present.is_empty());
+    let sanitizers = needs.sanitizers.iter().rev().map(|path| path.as_os_str().to_owned());
+    let libraries: Vec<OsString> =
+        sanitizers.chain(present).chain([library.as_os_str().to_owned()]).collect();
+    let preload = libraries.join(OsStr::new(":"));
+    let mut command = vec![needs.launcher.path.clone().into_os_string()];
+    if needs.family == LauncherFamily::Hydra {
+        command.extend(["-genv".into(), "LD_PRELOAD".into(), preload]);
+        command.extend_from_slice(words);
+        return command;
+    }
+    let mut preloaded = OsString::from("LD_PRELOAD=");
+    preloaded.push(preload);
+    let mut settings = vec![OsString::from("-x"), preloaded];
+    // Hydra passes the environment on to other nodes, Open MPI only what it is told to.
+    for name in own_variables().filter(|name| name != "FOMPI_LIB") {
+        settings.extend(["-x".into(), name.into()]);
+    }
+    command.extend_from_slice(&settings);
+    for word in words {
+        command.push(word.clone());
+        // What -x says holds for one program of several.
+        if word == ":" {
+            command.extend_from_slice(&settings);
+        }
+    }
+    command
+}
+
+/// The names of the FOMPI_ variables of this process, sorted.
+fn own_variables() -> impl Iterator<Item = String> {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("FOMPI_")).collect();
+    names.sort();
+    names.into_iter()
+}
+
+fn warn_of_unknown_variables() {
+    for name in own_variables().filter(|name| !config::is_variable(name)) {
+        if let Some(near) = nearest(&name, config::names()) {
+            eprintln!("fompirun: {name} is an unknown variable; did you mean {near}?");
+        }
+    }
+}
+
+/// Chooses the launcher of the program's own MPI, and finds the run-time of AddressSanitizer.
+pub fn needs_of(
+    program: Option<&Path>,
+    named: Option<Launcher>,
+    library: &Path,
+) -> Result<Needs, String> {
+    let is_named = named.is_some();
+    let launcher = named.or_else(|| Launcher::by_default(program));
+    let libraries = match program.filter(|path| is_elf(path)) {
+        Some(path) => libraries_of(path),
+        None => Vec::new(),
+    };
+    let is_sanitizer =
+        |name: &str| name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
+    let sanitizers = libraries.iter().filter(|needed| is_sanitizer(&needed.name));
+    let sanitizers = sanitizers.filter_map(|needed| needed.path.clone()).collect();
+    let mpi = libraries
+        .iter()
+        .find(|needed| needed.name.starts_with("libmpi") && needed.name.contains(".so"));
+    let launcher = match (program, mpi) {
+        (Some(program), Some(mpi)) => {
+            let path = mpi.path.as_deref().unwrap_or(Path::new(""));
+            suited(program, &mpi.name, path, launcher, is_named)?
+        }
+        (Some(program), None) if is_elf(program) && has_text(program, "MPI_Win_create") => {
+            eprintln!(
+                "fompirun: {} has a static MPI: libfompi cannot be used, and its own one-sided \
+                 layer runs",
+                program.display()
+            );
+            launcher.ok_or(NO_LAUNCHER)?
+        }
+        _ => launcher.ok_or(NO_LAUNCHER)?,
+    };
+    let family = launcher.family().ok_or_else(|| not_known(&launcher, library))?;
+    Ok(Needs { launcher, family, sanitizers })
+}
+
+fn not_known(launcher: &Launcher, library: &Path) -> String {
+    format!(
+        "{} is neither MPICH's, Intel MPI's nor Open MPI's launcher; start the ranks as `... env \
+         LD_PRELOAD={} program` instead",
+        launcher.path.display(),
+        library.display()
+    )
+}
+
+/// Returns a launcher of the MPI that a program is linked with: the given one if it is of that
+/// family.
+fn suited(
+    program: &Path,
+    mpi: &str,
+    path: &Path,
+    launcher: Option<Launcher>,
+    is_named: bool,
+) -> Result<Launcher, String> {
+    let Some(wanted) = LauncherFamily::of_library(mpi) else {
+        return launcher.ok_or_else(|| NO_LAUNCHER.into());
+    };
+    let family = launcher.as_ref().and_then(Launcher::family);
+    let program = program.display();
+    if let Some(launcher) = launcher.as_ref().filter(|_| family == Some(wanted)) {
+        if is_named || !is_intels_library(path) || launcher.is_intels() {
+            return Ok(launcher.clone());
+        }
+        return Launcher::of_installation(wanted, path).ok_or_else(|| {
+            format!(
+                "{program} is linked with Intel MPI, but {} is MPICH's: name Intel's with --mpi",
+                launcher.path.display()
+            )
+        });
+    }
+    let other = Launcher::of_installation(wanted, path);
+    match (launcher, other) {
+        (_, Some(other)) if !is_named => Ok(other),
+        (None, _) => Err(NO_LAUNCHER.into()),
+        // Of no family: said by the caller.
+        (Some(launcher), _) if family.is_none() => Ok(launcher),
+        (Some(launcher), other) => Err(format!(
+            "{program} is linked with {mpi}, but {} is {}: {}",
+            launcher.path.display(),
+            family.map_or("", LauncherFamily::owner),
+            remedy(other.as_ref())
+        )),
+    }
+}
+
+/// The option that names another launcher.
+fn remedy(other: Option<&Launcher>) -> String {
+    let Some(path) = other.map(|other| other.path.as_path()) else {
+        return "name that of the program's MPI with --mpi".into();
+    };
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let name = name.strip_prefix("mpirun.").filter(|_| in_path(name).as_deref() == Some(path));
+    match name {
+        Some(name) => format!("use --mpi {name}"),
+        None => format!("use --mpi {}", path.display()),
+    }
+}

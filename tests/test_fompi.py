@@ -1,0 +1,249 @@
+"""fompi env and fompi info on each of Debian's MPIs, configuration files with a real program, and
+the manual pages and completions.
+
+usage: /usr/bin/python3 -m pytest tests/test_fompi.py
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import programs
+from conftest import C_TESTS, TOP, call, version
+
+FOMPI = programs.FOMPIRUN.with_name("fompi")
+MODULE = "MPI.cpython-3-none.so"
+# What a Python is asked by, answered without one.
+PYTHON = "#!/bin/sh\nprintf '%s\\n' '{}'\n"
+
+
+@pytest.fixture(autouse=True)
+def only_debians(request):
+    if "mpi" in request.fixturenames and request.getfixturevalue("mpi").prefix:
+        pytest.skip("an MPI of Debian is meant")
+
+
+def fompi(*words, **options):
+    return call(FOMPI, *words, **{"FOMPI_LIB": programs.default_library()} | options)
+
+
+def answer(*words, **options):
+    """What fompi says as JSON."""
+    status, lines = fompi(*words, "--json", **options)
+    assert status == 0
+    return json.loads("\n".join(lines[lines.index("{"):]))
+
+
+def variable(name, **options):
+    (found,) = (one for one in answer("env", **options)["variables"] if one["name"] == name)
+    return found
+
+
+@pytest.fixture
+def installation(folder, library):
+    """An installation with the library and a configuration file: a function that writes it."""
+    for name in ("lib", "etc"):
+        (folder / name).mkdir()
+    own = folder / "lib" / "libfompi.so"
+    shutil.copy(library, own)
+
+    def write(*lines):
+        (folder / "etc" / "fompi.conf").write_text("".join(f"{line}\n" for line in lines))
+        return own
+    return write
+
+
+@pytest.fixture
+def program(mpi, folder):
+    target = folder / "app"
+    subprocess.run([mpi.cc, "-o", target, C_TESTS / "installed" / "app.c"], check=True)
+    return target
+
+
+# --- configuration files --------------------------------------------------------------------------
+
+
+def windows(mpi, library, program, **options):
+    """The lines of the library in a job of two ranks that makes a window."""
+    words = mpi.command(2, [library], [str(program)])
+    _, lines = call(*words, **options)
+    assert sorted(line for line in lines if line.startswith("rank")) == \
+        ["rank 0 got 1", "rank 1 got 0"]
+    return [line for line in lines if line.startswith("fompi: ")]
+
+
+def test_file_sets_what_the_environment_does_not(mpi, installation, program):
+    own = installation("# lines about windows", "FOMPI_VERBOSE=1")
+    assert any("transport: " in line for line in windows(mpi, own, program))
+    assert windows(mpi, own, program, FOMPI_VERBOSE="0") == []
+
+
+def test_malformed_file_gives_one_warning_a_line(mpi, installation, program):
+    own = installation("FOMPI_VERBOSE 1", "FOMPI_NET=udp", "FOMPI_VERBOS=1")
+    path = own.parent.parent / "etc" / "fompi.conf"
+    lines = windows(mpi, own, program)
+    expected = ("1: `FOMPI_VERBOSE 1` is ignored: a line is FOMPI_NAME=value",
+                "2: FOMPI_NET=udp is ignored: it can be auto, verbs, tcp or off",
+                "3: unknown variable FOMPI_VERBOS; ")
+    assert len(lines) == 3
+    for line, text in zip(lines, expected):
+        assert line.startswith(f"fompi: {path}:{text}")
+
+
+# --- fompi env ------------------------------------------------------------------------------------
+
+
+def test_env_says_where_a_value_comes_from(installation):
+    own = installation("", "FOMPI_NET=tcp", "FOMPI_STRICT=1")
+    path = str(own.parent.parent / "etc" / "fompi.conf")
+    named = {"FOMPI_LIB": own, "FOMPI_STRICT": "0"}
+    net, strict = variable("FOMPI_NET", **named), variable("FOMPI_STRICT", **named)
+    assert (net["value"], net["source"]) == ("tcp", {"kind": "file", "path": path, "line": 2})
+    assert (strict["value"], strict["source"]) == ("0", {"kind": "environment"})
+    adopt = variable("FOMPI_ADOPT", **named)
+    assert (adopt["value"], adopt["source"]) == ("auto", {"kind": "default"})
+    assert {"path": path, "exists": True} in answer("env", **named)["files"]
+    assert f"FOMPI_NET=tcp (from {path}:2)" in fompi("env", **named)[1]
+
+
+def test_env_lists_all_variables_of_the_page():
+    page = (TOP / "docs" / "reference" / "environment.md").read_text()
+    names = {one["name"] for one in answer("env")["variables"]}
+    assert names == set(re.findall(r"^\| `(FOMPI_\w+)`", page, re.MULTILINE))
+
+
+def test_env_names_a_misspelled_variable():
+    status, lines = fompi("env", FOMPI_NTE="tcp")
+    assert status == 0
+    assert any(re.search("unknown variable FOMPI_NTE; .*; did you mean FOMPI_NET[?]", line)
+               for line in lines)
+    assert len(answer("env", FOMPI_NTE="tcp")["warnings"]) == 1
+
+
+# --- fompi info -----------------------------------------------------------------------------------
+
+ABIS = {"mpich": "MPICH ABI", "openmpi": "Open MPI ABI"}
+
+
+def test_info_of_a_program(mpi, program):
+    said = answer("info", program)["program"]
+    assert said["kind"] == "program"
+    assert said["mpi"]["abi"] == ABIS[mpi.name] and Path(said["mpi"]["library"]).exists()
+    assert Path(said["launcher"]["path"]).resolve() == Path(mpi.exec).resolve() or \
+        mpi.name in said["launcher"]["path"]
+    assert (said["layer"]["with_fompirun"], said["layer"]["alone"]) == ("libfompi", "host MPI")
+
+
+def test_info_of_a_linked_and_of_a_preloaded_program(mpi, folder, library, program):
+    linked = folder / "linked"
+    subprocess.run([mpi.cc, "-o", linked, C_TESTS / "installed" / "app.c", f"-L{library.parent}",
+                    "-Wl,--no-as-needed", "-lfompi", f"-Wl,-rpath,{library.parent}"], check=True)
+    assert answer("info", linked)["program"]["layer"]["alone"] == "libfompi"
+    said = answer("info", program, LD_PRELOAD=str(library))
+    assert said["libfompi"]["preloaded"] and said["program"]["layer"]["alone"] == "libfompi"
+
+
+def test_info_of_a_launcher(mpi):
+    said = answer("info", shutil.which(f"mpirun.{mpi.name}"))["program"]
+    assert (said["kind"], said["mpi"]["abi"]) == ("launcher", ABIS[mpi.name])
+    assert re.search("[0-9][.][0-9]", said["launcher"]["version"])
+
+
+def python(folder, said, launcher=None):
+    """A Python that answers so; with a launcher of this kind next to it."""
+    path = folder / "bin" / "python3"
+    path.parent.mkdir()
+    path.write_text(PYTHON.replace("{}", json.dumps(said)))
+    path.chmod(0o755)
+    if launcher:
+        (path.parent / "mpirun").write_text(f"#!/bin/sh\necho {launcher}\n")
+        (path.parent / "mpirun").chmod(0o755)
+    return path
+
+
+def test_info_of_a_python_with_another_launcher(folder):
+    said = {"file": f"/x/{MODULE}", "version": "4.1.2", "library": "/x/libmpi.so.12.1"}
+    program = answer("info", python(folder, said, "Open MPI 5"))["program"]
+    assert (program["kind"], program["mpi"]["abi"]) == ("python", "MPICH ABI")
+    assert program["launcher"]["path"] == f"{folder}/bin/mpirun"
+    assert re.match("each rank will be alone: .* MPICH ABI, .* Open MPI ABI",
+                    program["launcher"]["why_not"])
+
+
+def test_info_of_a_python_without_mpi4py(folder):
+    path = python(folder, {})
+    assert answer("info", path)["program"]["mpi"]["why_not"] == f"{path} has no mpi4py"
+
+
+def test_info_of_a_real_python():
+    real = Path("/usr/bin/python3")
+    asked = subprocess.run([real, "-c", "import mpi4py; print(mpi4py.__version__)"], text=True,
+                           capture_output=True, check=False)
+    if asked.returncode:
+        pytest.skip(f"no mpi4py in {real}: scripts/install-deps installs it")
+    said = answer("info", real)["program"]
+    assert said["mpi"]["abi"] in ABIS.values() and Path(said["mpi"]["library"]).exists()
+    assert said["mpi"]["why"].startswith(f"mpi4py {asked.stdout.strip()} has /")
+
+
+def test_info_of_the_machine():
+    facts = answer("info")["machine"]
+    page = (TOP / "docs" / "reference" / "fompi.md").read_text()
+    assert [one["name"] for one in facts if f"`{one['name']}`" not in page] == []
+    (kernel,) = (one["value"] for one in facts if one["name"] == "kernel")
+    assert kernel == os.uname().release
+    assert any(one["name"] == "interface" and " 127.0.0.1" in one["value"] and one["why_not"]
+               for one in facts)
+
+
+@pytest.mark.parametrize("net, transport, why_not", (
+    ("off", "host MPI", "FOMPI_NET=off"), ("tcp", "TCP", None)))
+def test_info_says_the_transport_between_nodes(net, transport, why_not):
+    facts = {one["name"]: one for one in answer("info", FOMPI_NET=net)["machine"]}
+    between = facts["windows over several nodes like this one"]
+    assert (between["value"], between["why_not"]) == (transport, why_not)
+
+
+def test_info_in_words(program):
+    status, lines = fompi("info", program, FOMPI_ADOPT="never")
+    assert status == 0
+    assert lines[0].startswith(f"libfompi: {version()} (")
+    assert f"{program}: a program" in lines
+    assert "    adopted memory: no (why not: FOMPI_ADOPT=never)" in lines
+
+
+def test_info_of_what_is_not_there():
+    assert fompi("info", "/no/app") == (2, ["fompi: /no/app: no such program"])
+
+
+# --- pages and names ------------------------------------------------------------------------------
+
+
+def test_run_is_fompirun():
+    words = ("--print", "-n", 1, "true")
+    status, lines = fompi("run", *words)
+    assert (status, lines) == call(programs.FOMPIRUN, *words, FOMPI_LIB=programs.default_library())
+    assert status == 0 and "LD_PRELOAD" in lines[-1]
+
+
+def test_manual_pages_and_completions(folder):
+    assert fompi("pages", folder)[0] == 0
+    pages = {path.name for path in (folder / "man" / "man1").iterdir()}
+    assert {"fompi.1", "fompirun.1", "fompi-env.1", "fompi-info.1"} <= pages
+    assert "\\-\\-mpi" in (folder / "man" / "man1" / "fompirun.1").read_text()
+    for name in ("fompi", "fompirun"):
+        for path in (f"zsh/site-functions/_{name}", f"fish/vendor_completions.d/{name}.fish",
+                     f"bash-completion/completions/{name}"):
+            assert name in (folder / path).read_text()
+
+
+def test_bash_completes_options(folder):
+    fompi("pages", folder)
+    ask = (f". {folder}/bash-completion/completions/fompirun; COMP_WORDS=(fompirun --pr)"
+           "; COMP_CWORD=1; _fompirun fompirun --pr fompirun; echo \"${COMPREPLY[@]}\"")
+    assert call("bash", "-c", ask) == (0, ["--print"])
