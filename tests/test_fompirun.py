@@ -253,6 +253,17 @@ def test_what_is_refused(words, pattern):
     refused(pattern, *words.split())
 
 
+@pytest.mark.parametrize("words", ((), ("--print",), ("--mpi", "mpich")), ids=" ".join)
+def test_usage_without_a_program(words):
+    status, lines = fompirun(*words)
+    assert status == 2 and lines[0].startswith("usage: fompirun")
+
+
+def test_reader_that_has_read_enough():
+    ask = "{ $0 --help; echo $? >&2; } | true"
+    assert call("bash", "-c", ask, FOMPIRUN) == (0, ["0"])
+
+
 def test_library_that_is_not_there():
     refused("no such file", "-n", 1, "true", FOMPI_LIB="/no/lib")
 

@@ -3,7 +3,7 @@
 //! warning and is then ignored; nothing in the environment or in a file can make the library fail.
 
 pub use crate::adopt_setting::Adopt;
-pub use crate::config_files::{GivenValue, ValueSource};
+pub use crate::config_files::{GivenValue, ValueSource, files};
 pub use crate::net_settings::{Net, NetSettings, Ports, Verbs};
 pub use crate::settings::{Config, Fallback, Strategy};
 
@@ -13,7 +13,7 @@ use crate::variables::{self, LOADS_A_FILE, OF_TESTS, VARIABLES};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Why a variable that names a file is ignored.
@@ -73,7 +73,7 @@ pub fn settings_with(library: Option<&Path>) -> Applied {
 
 /// Returns the values in the configuration files of the library at a path.
 fn from_files(library: Option<&Path>) -> Read {
-    let files = config_files::files(library);
+    let files = files(library);
     let read = files.iter().map(|path| config_files::read(path, is_privileged()));
     read.fold((Vec::new(), Vec::new()), |(mut values, mut warnings), more| {
         values.extend(more.0);
@@ -137,11 +137,6 @@ fn apply_values(values: Vec<GivenValue>, privileged: bool) -> Applied {
         in_force.push(given);
     }
     Applied { config, in_force, warnings }
-}
-
-/// Returns the configuration files of the library at a path, in the order in which they are read.
-pub fn files(library: Option<&Path>) -> Vec<PathBuf> {
-    config_files::files(library)
 }
 
 /// Returns the names of all variables.

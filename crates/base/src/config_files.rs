@@ -43,7 +43,8 @@ pub struct GivenValue {
     pub source: ValueSource,
 }
 
-/// Returns the files in the order in which they are read: a later one wins.
+/// Returns the files of the library at a path, in the order in which they are read: a later one
+/// wins.
 pub fn files(library: Option<&Path>) -> Vec<PathBuf> {
     // A path that depends on the working folder is no installation.
     let library = library.filter(|path| path.is_absolute());

@@ -107,6 +107,21 @@ fn a_wrong_value_leaves_the_one_before_in_force() {
 }
 
 #[test]
+fn the_file_of_the_installation_makes_settings() {
+    let prefix = std::env::temp_dir().join(format!("fompi-prefix-{}", std::process::id()));
+    std::fs::create_dir_all(prefix.join("etc")).unwrap();
+    let path = prefix.join("etc/fompi.conf");
+    std::fs::write(&path, "FOMPI_NET_TIMEOUT=77\nFOMPI_NET_TIMEOUT 78\n").unwrap();
+    let applied = settings_with(Some(&prefix.join("lib/libfompi.so")));
+    std::fs::remove_dir_all(&prefix).unwrap();
+    assert_eq!(applied.config.net_timeout, 77);
+    let expected = given(("FOMPI_NET_TIMEOUT", "77"), ValueSource::File(path.clone(), 1));
+    assert!(applied.in_force.contains(&expected));
+    let start = format!("{}:2: ", path.display());
+    assert!(applied.warnings.iter().any(|warning| warning.starts_with(&start)));
+}
+
+#[test]
 fn a_variable_of_fompirun_in_a_file_gives_a_warning() {
     let applied = layered(&[("FOMPI_LIB", "/a"), ("FOMPI_CACHE", "/b")], &[("FOMPI_SEEDS", "1")]);
     assert_eq!((applied.in_force.len(), applied.warnings.len()), (0, 1));

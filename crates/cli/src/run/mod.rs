@@ -8,6 +8,7 @@ mod named_program;
 
 use crate::command_line::{Fompirun, RunOptions};
 use crate::found_library::{find_library, has_text, version_line};
+use crate::output::print_lines;
 use crate::searched_path::in_path;
 use crate::suggestions::nearest;
 use clap::{CommandFactory, Parser};
@@ -32,35 +33,35 @@ pub fn start(words: Vec<OsString>) -> ExitCode {
 }
 
 fn serve(words: Vec<OsString>) -> Result<ExitCode, String> {
-    if words.is_empty() {
-        eprint!("{}", Fompirun::command().render_help());
-        return Ok(ExitCode::from(2));
-    }
     let (own, words) = split(words)?;
     let options = Fompirun::try_parse_from(own).map_err(|error| error.to_string())?.options;
     if options.help {
-        print!("{}", Fompirun::command().render_help());
-        if let Ok(library) = find_library() {
-            println!("\n{}", version_line(&library));
-        }
-        return Ok(ExitCode::SUCCESS);
+        let mut lines = vec![Fompirun::command().render_help().to_string()];
+        lines.extend(find_library().ok().map(|library| version_line(&library)));
+        return Ok(print_lines(&lines));
     }
     if let Some(program) = &options.check {
         return check_program(program, &words);
     }
-    let library = find_library()?;
     if options.version {
-        println!("{}", version_line(&library));
-        let launcher = match &options.mpi {
-            Some(name) if !name.is_empty() => Launcher::named(name)?,
-            _ => Launcher::by_default(None).ok_or(NO_LAUNCHER)?,
-        };
-        if let Some(line) = launcher.version_line() {
-            println!("{line}");
-        }
-        return Ok(ExitCode::SUCCESS);
+        return print_versions(&options);
     }
-    launch(&options, &library, &words)
+    if words.is_empty() {
+        eprint!("{}", Fompirun::command().render_help());
+        return Ok(ExitCode::from(2));
+    }
+    launch(&options, &find_library()?, &words)
+}
+
+fn print_versions(options: &RunOptions) -> Result<ExitCode, String> {
+    let library = version_line(&find_library()?);
+    let launcher = match options.mpi.as_deref().filter(|name| !name.is_empty()) {
+        Some(name) => Launcher::named(name),
+        None => Launcher::by_default(None).ok_or_else(|| NO_LAUNCHER.into()),
+    };
+    let version = launcher.as_ref().ok().and_then(Launcher::version_line);
+    let printed = print_lines(&[library].into_iter().chain(version).collect::<Vec<_>>());
+    launcher.map(|_| printed)
 }
 
 const NO_LAUNCHER: &str = "no mpirun in PATH; name one with --mpi";
@@ -103,10 +104,8 @@ fn check_program(program: &Path, more: &[OsString]) -> Result<ExitCode, String> 
         return Err(format!("{}: no such program", program.display()));
     }
     let (uses, lines) = check::check(program);
-    for line in lines {
-        println!("{line}");
-    }
-    Ok(ExitCode::from(u8::from(!uses)))
+    let printed = print_lines(&lines);
+    Ok(if uses { printed } else { ExitCode::FAILURE })
 }
 
 /// What a program needs.
