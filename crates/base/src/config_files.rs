@@ -119,7 +119,7 @@ fn values_in(path: &Path, text: &str) -> (Vec<GivenValue>, Vec<String>) {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     /// A file in a folder of its own, which is removed at the end.
     struct Written(PathBuf);
@@ -193,6 +193,16 @@ mod tests {
         assert_eq!((values.len(), warnings.len()), (0, 1));
         assert!(warnings[0].ends_with("it is no file"), "{}", warnings[0]);
         assert_eq!(written.read(false), (1, Vec::new()));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_gives_a_warning() {
+        let written = Written::new("loop", "");
+        let path = written.0.with_file_name("loop.conf");
+        symlink(&path, &path).unwrap();
+        let (values, warnings) = read(&path, false);
+        assert_eq!((values.len(), warnings.len()), (0, 1));
+        assert!(warnings[0].starts_with(&format!("{} is ignored: ", path.display())));
     }
 
     #[test]
