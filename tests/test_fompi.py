@@ -95,6 +95,30 @@ def test_malformed_file_gives_one_warning_a_line(mpi, installation, program):
         assert line.startswith(f"fompi: {path}:{text}")
 
 
+def test_privileged_program_reads_files_of_root_alone(mpi, installation, folder):
+    if os.geteuid() or os.statvfs(folder).f_flag & os.ST_NOSUID:
+        pytest.skip("a setuid program of root is needed")
+    own = installation("FOMPI_VERBOSE=1", "FOMPI_VERBS_LIBRARY=/x.so")
+    path = folder / "etc" / "fompi.conf"
+    subprocess.run([mpi.cc, "-o", folder / "app", C_TESTS / "installed" / "app.c",
+                    f"-L{own.parent}", "-Wl,--no-as-needed", "-lfompi",
+                    f"-Wl,-rpath,{own.parent}"], check=True)
+    (folder / "app").chmod(0o4755)
+    folder.chmod(0o755)
+
+    def said(mode):
+        path.chmod(mode)
+        _, lines = call("setpriv", "--reuid", 65534, "--regid", 65534, "--clear-groups",
+                        folder / "app", cwd=folder, HOME=folder)
+        assert "rank 0 got 0" in lines
+        return [line for line in lines if line.startswith("fompi: ")]
+    safe, unsafe = said(0o644), said(0o666)
+    assert any("transport: " in line for line in safe)
+    assert sum(line.startswith(f"fompi: {path}:2: FOMPI_VERBS_LIBRARY is ignored") for line in safe) == 1
+    assert unsafe == [f"fompi: {path} is ignored: this program is privileged, and users other than "
+                      "root can change it"]
+
+
 # --- fompi env ------------------------------------------------------------------------------------
 
 
