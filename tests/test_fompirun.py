@@ -4,6 +4,7 @@ it refuses and why; and the line of the library where each rank is alone.
 usage: /usr/bin/python3 -m pytest tests/test_fompirun.py
 """
 
+import json
 import os
 import re
 import shutil
@@ -227,8 +228,29 @@ def test_launcher_next_to_the_python(kind, folder):
     assert launcher_of("-n", 1, *words, PATH=path) == f"{venv}/mpirun"
 
 
-def test_launcher_of_a_python_of_the_system():
-    assert launcher_of("-n", 1, "/usr/bin/python3", "app.py") == shutil.which("mpirun")
+def test_launcher_of_the_mpi_that_mpi4py_takes(mpi, folder):
+    """A Python that names that MPI, with the launcher of the other one first in PATH."""
+    library = {"mpich": "libmpi.so.12.1", "openmpi": "libmpi.so.40.1"}[mpi.name]
+    said = json.dumps({"file": "/x/MPI.so", "version": "4.1.2", "library": f"/x/{library}"})
+    python = script(folder / "bin" / "python3", f"echo '{said}'")
+    path = path_with(OTHER[mpi.name], folder)
+    found = Path(launcher_of("-n", 1, python, "app.py", PATH=path))
+    assert found.resolve() == Path(shutil.which(f"mpirun.{mpi.name}")).resolve()
+    named = launcher_of("--mpi", OTHER[mpi.name], "-n", 1, python, "app.py", PATH=path)
+    assert named == shutil.which(f"mpirun.{OTHER[mpi.name]}")
+
+
+def test_path_decides_for_a_python_of_the_system(folder):
+    """Debian's mpi4py is for Open MPI."""
+    path = path_with("openmpi", folder)
+    launcher = launcher_of("-n", 1, "/usr/bin/python3", "app.py", PATH=path)
+    assert launcher == f"{folder}/path.openmpi/mpirun"
+
+
+def test_launcher_for_a_python_without_mpi4py(folder):
+    python = script(folder / "bin" / "python3", "exit 1")
+    path = path_with("openmpi", folder)
+    assert launcher_of("-n", 1, python, "app.py", PATH=path) == f"{folder}/path.openmpi/mpirun"
 
 
 # --- what it refuses ------------------------------------------------------------------------------

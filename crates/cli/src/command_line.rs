@@ -71,7 +71,8 @@ of a folder with a launcher, or with one in its bin.
 
 Without --mpi, the mpirun (or mpiexec) in the folder of fompirun is used, unless that is /usr/bin;
 then the one in the folder of the Python that is started; then the first one in PATH. If the program
-is linked with another MPI, the launcher of that MPI is used, if it is found.
+is linked with another MPI, the launcher of that MPI is used, if it is found; so is that of the MPI
+that mpi4py takes in the Python that is started, in place of the first one in PATH.
 
 FOMPI_LIB: the library to preload. Without it: libfompi.so in the folder of fompirun, or in ../lib,
 ../lib64 or ../lib/<multiarch>, relative to that folder.

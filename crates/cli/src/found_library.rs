@@ -28,7 +28,7 @@ pub fn find_library() -> Result<PathBuf, String> {
     let found = files.iter().find(|file| file.is_file()).and_then(|file| file.canonicalize().ok());
     found.ok_or_else(|| {
         format!(
-            "no libfompi.so in {}, or in ../lib, ../lib64 or {multiarch} of it; build it with \
+            "no libfompi.so in {}, or in ../lib, ../lib64 or {multiarch} next to it; build it with \
              `cargo build --release` or name it with FOMPI_LIB",
             here.display()
         )

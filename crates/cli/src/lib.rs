@@ -9,6 +9,7 @@ mod found_library;
 mod info;
 mod manual_pages;
 mod output;
+mod python_module;
 mod run;
 mod searched_path;
 mod suggestions;

@@ -3,7 +3,6 @@
 
 mod machine_facts;
 mod program_report;
-mod python_module;
 
 use crate::command_line::InfoOptions;
 use crate::found_library::{find_library, version_of};

@@ -1,6 +1,6 @@
 //! The MPI, the launcher and the layer of one-sided calls that a program gets, and why.
 
-use super::python_module::MpiModule;
+use crate::python_module::MpiModule;
 use crate::run::check::check;
 use crate::run::launcher::{Launcher, LauncherFamily, interpreter_of};
 use crate::run::linked::{is_elf, libraries_of};

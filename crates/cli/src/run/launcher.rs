@@ -44,6 +44,9 @@ impl LauncherFamily {
 /// The words in which Intel MPI's programs and library name it.
 const INTELS: &str = "Intel(R) MPI";
 
+/// The reason to choose a launcher that nothing else names.
+pub const FIRST_IN_PATH: &str = "it is the first one in PATH";
+
 /// A program that starts the ranks of a job.
 #[derive(Clone, Debug)]
 pub struct Launcher {
@@ -116,7 +119,7 @@ impl Launcher {
         let python = || launcher_of_folder(&python_of(program?)?);
         let of_python = || python().map(at("it is next to the Python that is started"));
         let first = || in_path("mpirun").or_else(|| in_path("mpiexec"));
-        beside.or_else(of_python).or_else(|| first().map(at("it is the first one in PATH")))
+        beside.or_else(of_python).or_else(|| first().map(at(FIRST_IN_PATH)))
     }
 
     /// Returns a launcher of a family, for a program that is linked with the MPI library at a path:

@@ -9,11 +9,12 @@ mod named_program;
 use crate::command_line::{Fompirun, RunOptions};
 use crate::found_library::{find_library, has_text, version_line};
 use crate::output::print_lines;
+use crate::python_module::MpiModule;
 use crate::searched_path::in_path;
 use crate::suggestions::nearest;
 use clap::{CommandFactory, Parser};
 use fompi_base::config;
-use launcher::{Launcher, LauncherFamily, is_intels_library};
+use launcher::{FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library};
 use linked::{is_elf, libraries_of};
 use named_program::{find_program, look_at};
 use std::env;
@@ -251,10 +252,26 @@ pub fn needs_of(
             );
             launcher.ok_or(NO_LAUNCHER)?
         }
-        _ => launcher.ok_or(NO_LAUNCHER)?,
+        _ => of_python(program.filter(|_| !is_named), launcher).ok_or(NO_LAUNCHER)?,
     };
     let family = launcher.family().ok_or_else(|| not_known(&launcher, library))?;
     Ok(Needs { launcher, family, sanitizers })
+}
+
+/// Returns the launcher of the MPI that mpi4py takes in a Python, in place of one of another MPI
+/// that is only the first one in PATH.
+fn of_python(program: Option<&Path>, launcher: Option<Launcher>) -> Option<Launcher> {
+    let is_only_first = launcher.as_ref().is_none_or(|launcher| launcher.why == FIRST_IN_PATH);
+    let python = program.filter(|_| is_only_first).and_then(interpreter_of);
+    let library = python.and_then(|python| MpiModule::of(&python).ok()?.library);
+    let other = library.and_then(|library| {
+        let family = LauncherFamily::of_library(library.file_name()?.to_str()?)?;
+        let suits = launcher.as_ref().and_then(Launcher::family) == Some(family);
+        let mut other = Launcher::of_installation(family, &library).filter(|_| !suits)?;
+        other.why = "it belongs to the MPI that mpi4py takes";
+        Some(other)
+    });
+    other.or(launcher)
 }
 
 fn not_known(launcher: &Launcher, library: &Path) -> String {
