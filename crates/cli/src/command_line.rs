@@ -24,6 +24,8 @@ pub enum Action {
     Env(EnvOptions),
     /// Print the MPI and the layer that a program gets, and what this machine has for windows
     Info(InfoOptions),
+    /// Print what keeps libfompi from working here, or from working fast, with remedies
+    Doctor(DoctorOptions),
     /// Write manual pages and completions of shells below FOLDER, the `share` of an installation
     #[command(hide = true)]
     Pages {
@@ -44,6 +46,17 @@ pub struct EnvOptions {
 #[derive(Args)]
 pub struct InfoOptions {
     /// A program, a Python or a script of it, or a launcher such as mpirun
+    #[arg(value_hint = ValueHint::CommandName)]
+    pub program: Option<PathBuf>,
+    /// Print JSON (docs/reference/fompi.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The options of `fompi doctor`.
+#[derive(Args)]
+pub struct DoctorOptions {
+    /// A program, a Python or a script of it, whose MPI and launcher are checked, too
     #[arg(value_hint = ValueHint::CommandName)]
     pub program: Option<PathBuf>,
     /// Print JSON (docs/reference/fompi.md)

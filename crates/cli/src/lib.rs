@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod command_line;
+mod doctor;
 mod env_listing;
 mod found_library;
 mod info;
@@ -28,6 +29,7 @@ pub fn fompi() -> ExitCode {
         Action::Run(_) => run::start(Vec::new()),
         Action::Env(options) => env_listing::print(&options),
         Action::Info(options) => info::print(&options),
+        Action::Doctor(options) => doctor::print(&options),
         Action::Pages { folder } => match manual_pages::write_below(&folder) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

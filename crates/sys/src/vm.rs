@@ -53,6 +53,19 @@ pub unsafe fn read(pid: i32, to: &[IoVec], from: &[IoVec]) -> isize {
     unsafe { libc::process_vm_readv(pid, to.as_ptr(), to_count, from.as_ptr(), from_count, 0) }
 }
 
+/// Reads a word of this process by process_vm_readv(2): an error means that the kernel lacks the
+/// call, or that a filter of system calls refuses it.
+pub fn read_own_word() -> std::io::Result<()> {
+    let (mut word, from) = (0_u64, 1_u64);
+    let to = own_run(ptr::from_mut(&mut word).cast(), 8);
+    let from = run(ptr::from_ref(&from).expose_provenance().to_u64(), 8);
+    // SAFETY: `word` is a word of this function.
+    match unsafe { read(process::id(), &[to], &[from]) } {
+        8 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// Returns one run as a list.
 #[inline(always)]
 pub fn one(run: &IoVec) -> &[IoVec] {

@@ -72,7 +72,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// The first two numbers of a release of the kernel.
-fn release_of(kernel: &str) -> (u32, u32) {
+pub fn release_of(kernel: &str) -> (u32, u32) {
     let mut numbers = kernel.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok());
     let mut next = || numbers.next().flatten().unwrap_or(0);
     (next(), next())

@@ -1,8 +1,8 @@
 //! `fompi info`: the MPI and the layer that a program gets, and what this machine has for windows,
 //! with the reason for each thing that it lacks.
 
-mod machine_facts;
-mod program_report;
+pub mod machine_facts;
+pub mod program_report;
 
 use crate::command_line::InfoOptions;
 use crate::found_library::{find_library, version_of};

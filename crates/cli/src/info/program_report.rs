@@ -224,6 +224,11 @@ fn layer_of(path: &Path, kind: ProgramKind, has_library: bool, mpi: &MpiReport) 
 }
 
 impl ProgramReport {
+    /// Returns why the program does not run on libfompi, if it does not.
+    pub fn problem(&self) -> Option<String> {
+        self.mpi.why_not.clone().or_else(|| self.launcher.why_not.clone())
+    }
+
     /// The lines about the program.
     pub fn lines(&self) -> Vec<String> {
         let kind = match self.kind {

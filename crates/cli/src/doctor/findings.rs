@@ -1,0 +1,100 @@
+//! What a check of `fompi doctor` finds, and the files that it reads.
+
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The severity of a finding, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// programs fail, or run without libfompi
+    Error,
+    /// a transport or a kind of memory cannot be used
+    Warning,
+    /// it depends on the job whether this matters
+    Note,
+}
+
+/// Something that is wrong here.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub severity: Severity,
+    /// the name of the check, which does not change between versions
+    pub check: &'static str,
+    /// what is wrong, with the value and the limit
+    pub problem: String,
+    /// what to do
+    pub remedy: String,
+    /// the page that explains it
+    pub page: &'static str,
+}
+
+impl Finding {
+    /// The lines about it.
+    pub fn lines(&self) -> [String; 3] {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        [
+            format!("{severity}: {}: {}", self.check, self.problem),
+            format!("    remedy: {}", self.remedy),
+            format!("    see: {}", self.page),
+        ]
+    }
+}
+
+/// The roots of the files that the checks read: `/`, or a folder of a test.
+#[derive(Clone, Debug)]
+pub struct FileRoot(pub PathBuf);
+
+impl FileRoot {
+    /// Returns the path of a file, which is given without the leading slash.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    /// Returns the text of a file without blanks around it; empty if it cannot be read.
+    pub fn text(&self, file: &str) -> String {
+        std::fs::read_to_string(self.path(file)).unwrap_or_default().trim().to_owned()
+    }
+
+    /// Returns the names in a folder, sorted; none if it cannot be read.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// A folder with files for a test, removed at the end.
+#[cfg(test)]
+pub struct TestRoot(PathBuf);
+
+#[cfg(test)]
+impl TestRoot {
+    pub fn new(name: &str, files: &[(&str, &str)]) -> TestRoot {
+        let folder = format!("fompi-doctor-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        for (file, text) in files {
+            let path = folder.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        TestRoot(folder)
+    }
+
+    pub fn root(&self) -> FileRoot {
+        FileRoot(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+impl Drop for TestRoot {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
