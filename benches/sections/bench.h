@@ -1,4 +1,5 @@
-/* What the parts of rma_bench share: the job, windows, series of runs, and rows of measurements.
+/* What the parts of rma_bench and of the programs in benches/layers share: the job, windows, series
+ * of runs, and rows of measurements.
  *
  * A row of a table (`Measurement`) names a measurement, its parameter and the call that is timed.
  * measure.c times it: a run is a batch of calls between two readings of the clock, and the batch is
@@ -112,7 +113,13 @@ typedef struct Measurement {
     Call *point; /* measures and reports a point, instead of the above */
 } Measurement;
 
-/* The tables, each in a file of its own, which end with a row without a name. */
+/* What the command line asks for; returns the exit status. Each program defines its tables, which
+ * end with NULL, and how it ends. */
+int run_commands(int argc, char **argv);
+extern const Measurement *const tables[];
+_Noreturn void leave(int status);
+
+/* The tables of rma_bench, each in a file of its own, which end with a row without a name. */
 extern const Measurement transfers[], derived[], overlaps[], computings[], atomics[], epochs[], locks[],
     creation[], memories[], messages[], by_hand[], by_threads[];
 
