@@ -16,6 +16,7 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts" / "dev"))
 
 import bench_jobs
+import bench_layers
 import host_layers
 import paper_runs
 from bench_results import COLUMNS, Violations
@@ -157,6 +158,28 @@ def test_more_ranks_than_cores_have_no_ratio(tmp_path):
     paper_applications.table(Page, [one for one in TEXTS["application"] if one["program"] == "ft"], record)
     ratios = {line[3]: re.findall(r">([^<]+)<", "".join(line[-2:])) for line in Page.lines}
     assert ratios == {2: ["1.00", "1.00"], 4: ["-", "-"]}
+
+
+def test_coarrays_and_openshmem_are_two_layers_each_that_are_measured_only_if_they_are_named():
+    for name in bench_layers.NAMED:
+        layers = bench_layers.expanded([name])
+        assert [bench_layers.is_ours(layer) for layer in layers] == [False, True]
+        assert {bench_layers.KEY_OF_LAYER[layer] for layer in layers} == {name}
+        assert not set(layers) & set(bench_layers.STANDARD)
+        source = (bench_layers.LAYERS / f"{name}.c").read_text()
+        named = {series[name] for figure in DEFINITIONS["figure"] for series in figure["series"] if name in series}
+        rows = set(re.findall(r'(?:ROW|EVERY)\("?(\w+)', source)) - {"name"}
+        assert named == rows
+
+
+def test_an_mpi_without_a_compiler_of_coarrays_is_an_error(tmp_path):
+    class OneMpi:
+        name, label, prefix = "mpich", "mpich-5", str(tmp_path)
+    with pytest.raises(SystemExit, match=f"no caf for mpich-5: {tmp_path}/bin/caf"):
+        bench_layers.compiler("coarrays", OneMpi, {})
+    (tmp_path / "caf").write_text("")
+    (tmp_path / "caf").chmod(0o755)
+    assert bench_layers.compiler("coarrays", OneMpi, {"mpich-5": tmp_path / "caf"}) == tmp_path / "caf"
 
 
 @pytest.mark.parametrize("plain, messages, ours, count", [

@@ -1,5 +1,5 @@
-"""What scripts/bench runs: the figures of benches/definitions.toml as jobs of rma_bench, under each
-MPI plain, with libfompi, by messages, and by hand on shared memory."""
+"""What scripts/bench runs: the figures of benches/definitions.toml as jobs of rma_bench and the programs
+of benches/layers, under each MPI in layers (bench_layers.py)."""
 
 import dataclasses
 import math
@@ -14,18 +14,15 @@ import time
 import tomllib
 from pathlib import Path
 
-from programs import BUILD, FOMPIRUN, ROOT, Mpi
+from bench_layers import KEY_OF_LAYER, is_ours
+from programs import FOMPIRUN, ROOT, Mpi
 
 DEFINITIONS = ROOT / "benches" / "definitions.toml"
-SOURCES = ROOT / "benches" / "sections"
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
-# The key of a series in definitions.toml that each layer runs.
-KEY_OF_LAYER = {"plain": "rma", "libfompi": "rma", "messages": "messages", "hand": "hand"}
 STOP_SECONDS, SHARE_SECONDS_MIN = 8, 12
 # The time of one measurement of an MPI alone in a short check: some of them make no progress.
 PLAIN_SMOKE_SECONDS = 20
 FOUND_SUFFIXES = (".mpich", ".openmpi")
-C_FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wno-stringop-overflow"]
 
 
 def definitions():
@@ -71,26 +68,6 @@ def found_mpis(names):
             mpi = Mpi(suffix=suffix)
             found.setdefault(mpi.label, mpi)
     return list(found.values())
-
-
-def compiled(mpi):
-    """rma_bench, built by this MPI's compiler if a source is newer. Not in /tmp, because each
-    simulated node has its own."""
-    program = BUILD / mpi.label / "rma_bench"
-    files = sorted(SOURCES.glob("*.c"))
-    newest = max(path.stat().st_mtime for path in SOURCES.iterdir())
-    if program.exists() and program.stat().st_mtime > newest:
-        return program
-    program.parent.mkdir(parents=True, exist_ok=True)
-    include = [f"-I{mpi.prefix}/include"] if mpi.prefix else []
-    fresh = program.with_name(f"rma_bench.{os.getpid()}")
-    answer = subprocess.run([mpi.cc, *C_FLAGS, *include, "-o", str(fresh), *map(str, files),
-                             "-ldl", "-lpthread"], capture_output=True, text=True, env=mpi.environment())
-    if answer.returncode:
-        sys.exit(f"bench: {mpi.cc} does not compile rma_bench:\n{answer.stderr}")
-    # Another run may have the old one in use.
-    fresh.replace(program)
-    return program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +173,7 @@ def error_line(lines, warnings):
     warning goes into `warnings`, without numbers."""
     own = ("begin=", "measurement=", "example=", "fompi:")
     lines = [line.strip() for line in lines if not line.startswith(own)]
-    warnings |= {re.sub(r"\d+", "N", line) for line in lines if WARNING.search(line)}
+    warnings |= {re.sub(r"0x[0-9a-f]+|\d+", "N", line) for line in lines if WARNING.search(line)}
     return next((line for line in lines if ERROR.search(line) and not WARNING.search(line)), "")
 
 
@@ -222,10 +199,10 @@ def cores():
     return len(found)
 
 
-def launcher(mpi, is_ours, ranks):
+def launcher(mpi, with_ours, ranks):
     """What starts ranks on this node, each on a core of its own if there are as many. Otherwise the
     system may run two ranks on one core, for as long as a short program takes."""
-    words = [str(FOMPIRUN), "--mpi", mpi.exec] if is_ours else [mpi.exec]
+    words = [str(FOMPIRUN), "--mpi", mpi.exec] if with_ours else [mpi.exec]
     fits = ranks <= cores()
     if mpi.name == "openmpi":
         words += ["--bind-to", "core" if fits else "none"]
@@ -253,13 +230,13 @@ def ended(child, seconds, lines, each):
 
 def command(mpi, layer, library, nodes, ranks, program, seconds):
     """The command line of a job on this node, or on simulated ones."""
-    is_ours = layer == "libfompi"
+    with_ours = is_ours(layer)
     if not nodes:
-        return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program]
+        return [*launcher(mpi, with_ours, ranks), "-n", str(ranks), *program]
     values = {"FOMPI_NET": os.environ.get("FOMPI_NET", "tcp"), "FOMPI_FALLBACK": "error"}
     # Otherwise the system may run the ranks of two nodes on one processor while the other is idle.
-    return mpi.cluster_command(ranks, -(-ranks // nodes), [library] if is_ours else [], program,
-                               values if is_ours else {}, seconds, ["--own-processors"])
+    return mpi.cluster_command(ranks, -(-ranks // nodes), [library] if with_ours else [], program,
+                               values if with_ours else {}, seconds, ["--own-processors"])
 
 
 def environment_of(mpi, library, nodes, settings):

@@ -15,9 +15,12 @@ plt.rcParams.update({"svg.fonttype": "none", "font.size": 12, "font.family": "sa
                      "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
                      "grid.color": "#dddddd", "svg.hashsalt": "fompi", "legend.fontsize": 10})
 
-# A colour for each MPI, a line for each layer; what is done by hand is black.
+# A colour for each MPI, a line for each layer; what is done by hand is black. Coarrays and OpenSHMEM have
+# a mark each, which is filled with libfompi.
 COLOURS = ["#1b6ca8", "#c8553d", "#4f772d", "#7b2d8b", "#b8860b", "#444444"]
-LINES = {"libfompi": ("-", "o"), "plain": ("--", "s"), "messages": (":", "^"), "hand": ("-.", "x")}
+LINES = {"libfompi": ("-", "o"), "plain": ("--", "s"), "messages": (":", "^"), "hand": ("-.", "x"),
+         "coarrays": ("--", "D"), "coarrays with libfompi": ("-", "D"),
+         "openshmem": ("--", "P"), "openshmem with libfompi": ("-", "P")}
 UNITS = {"ns": (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))}
 
 
@@ -28,7 +31,9 @@ def engine_name(mpi, layer):
 def style(mpis, mpi, layer):
     line, mark = LINES.get(layer, ("-", "."))
     colour = "black" if layer == "hand" else COLOURS[mpis.index(mpi) % len(COLOURS)]
-    return {"linestyle": line, "marker": mark, "color": colour, "markersize": 4.5, "linewidth": 1.6}
+    open_mark = {"markerfacecolor": "white"} if layer in ("coarrays", "openshmem") else {}
+    return {"linestyle": line, "marker": mark, "color": colour, "markersize": 4.5, "linewidth": 1.6,
+            **open_mark}
 
 
 def scaled(unit, values):

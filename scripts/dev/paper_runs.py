@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import host_layers
-from bench_jobs import command, compiled, environment_of, error_line, title
+from bench_jobs import command, environment_of, error_line, title
+from bench_layers import rma_bench
 from programs import BUILD, CLUSTER, ROOT
 
 COLUMNS = ("program place nodes ranks mpi layer variant seconds least p90 runs verified more").split()
@@ -101,7 +102,7 @@ def run_all(applications, mpis, library, nodes, rounds, ranks_range, settings, s
     lines about the host MPIs."""
     runs = Runs(applications, library, nodes, settings)
     folders = {mpi.label: build(mpi) for mpi in mpis}
-    hosts = host_layers.lines(mpis, {mpi.label: compiled(mpi) for mpi in mpis}, nodes, settings)
+    hosts = host_layers.lines(mpis, {mpi.label: rma_bench(mpi) for mpi in mpis}, nodes, settings)
     # A job runs all variants of its layer, so once is enough for all entries of a program.
     for application in {one["program"]: one for one in applications}.values():
         for ranks in ranks_of(application, *ranks_range):
