@@ -20,6 +20,7 @@ import bench_layers
 import host_layers
 import paper_runs
 from bench_results import COLUMNS, Violations
+from energy import Energy, Spent
 from paper_numbers import Cells, Record, lacking
 
 DEFINITIONS = bench_jobs.definitions()
@@ -180,6 +181,69 @@ def test_an_mpi_without_a_compiler_of_coarrays_is_an_error(tmp_path):
     (tmp_path / "caf").write_text("")
     (tmp_path / "caf").chmod(0o755)
     assert bench_layers.compiler("coarrays", OneMpi, {"mpich-5": tmp_path / "caf"}) == tmp_path / "caf"
+
+
+def powercap(folder, zones):
+    """A folder of counters, by the name of the zone: what it counts, and its microjoules."""
+    for zone, (name, count) in zones.items():
+        (folder / zone).mkdir(parents=True, exist_ok=True)
+        for file, text in (("name", name), ("energy_uj", count), ("max_energy_range_uj", 9_999_999)):
+            (folder / zone / file).write_text(f"{text}\n")
+
+
+def test_energy_is_that_of_packages_and_memory_once_also_when_a_counter_begins_again(tmp_path):
+    def counters(package, dram, other):
+        return {"intel-rapl:0": ("package-0", package), "intel-rapl:0:0": ("core", other),
+                "intel-rapl:0:1": ("dram", dram), "intel-rapl:1": ("psys", other),
+                "intel-rapl-mmio:0": ("package-0", other)}
+    powercap(tmp_path, counters(9_000_000, 100, 5))
+    energy = Energy(tmp_path)
+    spent, before = Spent(energy), energy.read()
+    powercap(tmp_path, counters(1_000_000, 500_100, 900_000))
+    assert energy and energy.since(before) == 2.5
+    for _ in range(2):
+        spent.add("MPICH 4, libfompi", before, 1.5)
+    assert spent.lines() == ["energy: MPICH 4, libfompi: 5.0 J in 3.0 s of its runs"]
+
+
+def test_a_machine_without_readable_counters_says_so(tmp_path):
+    assert Spent(Energy(tmp_path)).lines() == [f"energy: not measured: no RAPL counters in {tmp_path}"]
+    powercap(tmp_path, {"intel-rapl:0": ("package-0", 1)})
+    (tmp_path / "intel-rapl:0" / "energy_uj").unlink()
+    energy = Energy(tmp_path)
+    assert not energy and energy.since(energy.read()) == 0
+    assert Spent(energy).lines() == [
+        f"energy: not measured: {tmp_path}/intel-rapl:0/energy_uj: No such file or directory"]
+
+
+def test_the_energy_of_a_job_is_in_the_head_or_in_its_row(tmp_path, monkeypatch):
+    powercap(tmp_path, {"intel-rapl:0": ("package-0", 1_000_000)})
+    program = tmp_path / "mpiexec"
+    program.write_text(f"#!/bin/sh\necho 3500000 > {tmp_path}/intel-rapl:0/energy_uj\n"
+                       "echo begin=put\necho 'measurement=put value=8 median_ns=1 verified=1'\n"
+                       "echo 'example=ft variant=onesided seconds=1 verified=1'\n")
+    program.chmod(0o755)
+
+    class OneMpi:
+        name, version, label, exec, prefix = "other", "1", "other-1", str(program), None
+
+        @staticmethod
+        def environment():
+            return {"PATH": "/usr/bin:/bin"}
+
+    class Options:
+        runs, seconds, nodes, smoke, start, minutes = 1, 0.001, 0, False, 0, 0
+    for module in (bench_jobs, paper_runs):
+        monkeypatch.setattr(module, "Energy", lambda: Energy(tmp_path))
+    runner = bench_jobs.Runner(Options, [], "")
+    runner.run(bench_jobs.Job(bench_jobs.Engine(OneMpi, "plain", "x"), 2, "allocate", [("put", [8])]), 1,
+               lambda _: None)
+    assert runner.spent.lines()[0].startswith("energy: other 1, plain: 2.5 J in ")
+    powercap(tmp_path, {"intel-rapl:0": ("package-0", 1_000_000)})
+    runs = paper_runs.Runs(TEXTS["application"], "", 0, [])
+    ft = next(one for one in TEXTS["application"] if one["program"] == "ft")
+    runs.add(ft, OneMpi, "plain", 2, tmp_path)
+    assert [row["more"] for row in runs.rows()] == ["job_joules=2.500"]
 
 
 @pytest.mark.parametrize("plain, messages, ours, count", [

@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 from bench_layers import KEY_OF_LAYER, is_ours
+from energy import Energy, Spent
 from programs import FOMPIRUN, ROOT, Mpi
 
 DEFINITIONS = ROOT / "benches" / "definitions.toml"
@@ -251,7 +252,8 @@ class Runner:
     def __init__(self, options, settings, library):
         self.runs, self.seconds, self.nodes = options.runs, options.seconds, options.nodes
         self.settings, self.library, self.smoke = settings, library, options.smoke
-        self.warnings = set()
+        self.warnings, self.energy = set(), Energy()
+        self.spent = Spent(self.energy)
         self.deadline = options.start + 60 * options.minutes if options.minutes else math.inf
 
     def command(self, engine, ranks, words):
@@ -300,6 +302,7 @@ class Runner:
     def watched(self, job, parts, seconds, progress):
         """A run: its status (None after the time), its lines, and those that it complains in."""
         words = arguments(parts, job.window, self.runs, self.seconds)
+        before, began = self.energy.read(), time.monotonic()
         # An MPI that breaks off may print any bytes.
         child = subprocess.Popen(self.command(job.engine, job.ranks, words), text=True,
                                  errors="replace", stdin=subprocess.DEVNULL,
@@ -321,6 +324,7 @@ class Runner:
             is_late = not ended(child, seconds, lines, PLAIN_SMOKE_SECONDS if each else math.inf)
         finally:
             stopped(child)
+            self.spent.add(job.engine.label, before, time.monotonic() - began)
         # Ranks that outlive their launcher keep the pipes open.
         for reader in readers:
             reader.join(STOP_SECONDS)

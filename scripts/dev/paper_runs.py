@@ -10,6 +10,7 @@ import sys
 import host_layers
 from bench_jobs import command, environment_of, error_line, title
 from bench_layers import rma_bench
+from energy import Energy
 from programs import BUILD, CLUSTER, ROOT
 
 COLUMNS = ("program place nodes ranks mpi layer variant seconds least p90 runs verified more").split()
@@ -62,6 +63,7 @@ class Runs:
         self.applications, self.library, self.settings = applications, library, settings
         self.place, self.nodes = "nodes" if nodes else "node", nodes
         self.seen, self.failed, self.warnings = {}, [], set()
+        self.energy = Energy()
 
     def add(self, application, mpi, layer, ranks, folder):
         variants = variants_of(self.applications, application["program"], layer)
@@ -69,6 +71,7 @@ class Runs:
                    "--variant", ",".join(variants)]
         words = command(mpi, layer, self.library, self.nodes, ranks, program, SECONDS_MAX)
         what = f"{application['program']}, {ranks} ranks, {title(mpi)}, {layer}"
+        before = self.energy.read()
         try:
             run = subprocess.run(words, env=environment_of(mpi, self.library, self.nodes, self.settings),
                                  stdin=subprocess.DEVNULL, text=True, errors="replace",
@@ -79,9 +82,11 @@ class Runs:
         wrong = error_line((run.stdout + run.stderr).splitlines(), self.warnings)
         if run.returncode or wrong:
             self.failed.append(f"{what}: status {run.returncode} {wrong}")
+        # Of the whole job, with its start and all of its variants.
+        spent = {"job_joules": f"{self.energy.since(before):.3f}"} if self.energy else {}
         for variant, pairs in results(run.stdout).items() if not wrong else ():
             key = application["program"], ranks, title(mpi), layer, variant
-            self.seen.setdefault(key, []).append(pairs)
+            self.seen.setdefault(key, []).append(pairs | spent)
 
     def rows(self):
         for (program, ranks, mpi, layer, variant), all_pairs in self.seen.items():
@@ -112,7 +117,8 @@ def run_all(applications, mpis, library, nodes, rounds, ranks_range, settings, s
                     for layer in (LAYERS[first:] + LAYERS[:first])[:: -1 if turn % 2 else 1]:
                         say(f"{application['program']}, {ranks} ranks, {title(mpi)}, {layer}")
                         runs.add(application, mpi, layer, ranks, folders[mpi.label])
-    return runs, hosts + [f"warning: {line}" for line in sorted(runs.warnings)]
+    lacking = [] if runs.energy else [f"energy: not measured: {runs.energy.lacking}"]
+    return runs, hosts + [f"warning: {line}" for line in sorted(runs.warnings)] + lacking
 
 
 def write(path, head, runs):
