@@ -169,7 +169,7 @@ def test_coarrays_and_openshmem_are_two_layers_each_that_are_measured_only_if_th
         assert not set(layers) & set(bench_layers.STANDARD)
         source = (bench_layers.LAYERS / f"{name}.c").read_text()
         named = {series[name] for figure in DEFINITIONS["figure"] for series in figure["series"] if name in series}
-        rows = set(re.findall(r'(?:ROW|EVERY)\("?(\w+)', source)) - {"name"}
+        rows = set(re.findall(r'(?:ROW|EVERY|LOCK)\("?(\w+)', source)) - {"name"}
         assert named == rows
 
 
