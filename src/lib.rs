@@ -12,7 +12,7 @@
 #![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 
 use fompi_base::config;
-use fompi_base::{error, number, rank_numbers, sync, util};
+use fompi_base::{error, messages, number, rank_numbers, sync, util};
 use fompi_datatype as datatype;
 use fompi_epoch as epoch;
 use fompi_fabric as fabric;

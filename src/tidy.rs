@@ -5,6 +5,7 @@
 mod bare_numbers;
 mod circles;
 mod documents;
+mod message_codes;
 mod prose;
 mod rooms;
 mod twins;

@@ -227,14 +227,15 @@ def on_node(mpi, job):
 
 def test_setting_of_one_node(on_node):
     done = on_node("node1", "FOMPI_DISABLE=1")
-    what, remedy = "MPI_Win_allocate: FOMPI_DISABLE is", "start all ranks with the same value"
+    what = "MPI_Win_allocate: FOMPI_DISABLE is"
+    remedy = r"start all ranks with the same value \[FOMPI-E108\]"
     assert done.lines(f"rank [01]: {what} 1 on rank 2, not set here: {remedy}") == 2
     assert done.lines(f"rank [23]: {what} not set on rank 0, 1 here: {remedy}") == 2
 
 
 def test_library_is_missing_on_one_node(on_node, library):
     """None of its ranks can say so. On Open MPI the answer of its own MPI is found."""
-    remedy = "start all ranks with .*"
+    remedy = r"start all ranks with .* \[FOMPI-(W012|E106)\]"
     waits = ("fompi: rank 0 has waited 5 s in MPI_Win_allocate, as have all 2 ranks of its node: "
              rf"is libfompi loaded on all other nodes\? If not, {remedy}")
     without = f"rank [01]: MPI_Win_allocate: some ranks are without this libfompi.so: {remedy}"

@@ -20,7 +20,7 @@ from programs import FOMPIRUN
 SHOW = "echo $LD_PRELOAD"
 OTHER = {"mpich": "openmpi", "openmpi": "mpich"}
 ALONE = (r"fompi: the launcher started 2 processes, but MPI_COMM_WORLD has one rank: "
-         r".* \(libmpi.*\).*")
+         r".* \(libmpi.*\).* \[FOMPI-W008\]")
 # Starts its argument on rank 0.
 RANK = """
 #include <mpi.h>

@@ -275,7 +275,7 @@ def test_program_that_is_linked_behind_the_mpi(mpi, prefix, behind):
     """It runs on the MPI; --check and the library say why."""
     program = behind("app.c")
     lines = worked(mpi.exec, "-n", 2, program, LD_LIBRARY_PATH=prefix / "lib", FOMPI_VERBOSE=1)
-    assert has(r"^fompi: libmpi.* comes before libfompi\.so .* link -l", lines)
+    assert has(r"^fompi: libmpi.* comes before libfompi\.so .* link -l.* \[FOMPI-W005\]$", lines)
     assert sorted(line for line in lines if not line.startswith("fompi")) == GOT
     status, said = checked(prefix, program)
     assert status == 1
@@ -286,7 +286,7 @@ def test_program_that_is_linked_behind_the_mpi(mpi, prefix, behind):
 
 def test_what_the_mpi_lacks(mpi, prefix, behind):
     program = behind("more.c")
-    assert has("^fompi: libmpi.* comes before .*stands aside",
+    assert has(r"^fompi: libmpi.* comes before .*stands aside.* \[FOMPI-W007\]$",
                call(mpi.exec, "-n", 1, program, LD_LIBRARY_PATH=prefix / "lib")[1])
     assert worked(prefix / "bin/fompirun", "--mpi", mpi.name, "-n", 1, program) == \
         [f"libfompi {version()} for libfompi {version()}"]
@@ -296,7 +296,7 @@ def test_static_mpi(prefix, folder):
     """A static MPI, as libfompi finds it: the program has its functions, and no shared one."""
     (folder / "static.c").write_text(STATIC)
     worked("gcc", "-o", folder / "static", folder / "static.c", f"-L{prefix}/lib", "-lfompi")
-    assert has("^fompi: no MPI library is loaded .* statically",
+    assert has(r"^fompi: no MPI library is loaded .* statically.* \[FOMPI-E112\]$",
                call(folder / "static", LD_LIBRARY_PATH=prefix / "lib")[1])
     status, said = checked(prefix, folder / "static")
     assert status == 1

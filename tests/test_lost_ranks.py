@@ -85,7 +85,7 @@ def test_lost_rank_that_nobody_contacted(mode, victim, late, build, said_by_surv
         then=until_lines(3, "FILE"), env=on_adapter | {"FOMPI_RANKS_PER_NODE": 2})
     process = (folder / "survivors.pid").read_text().strip()
     error = (rf"error: MPI_[A-Za-z_]+: rank {victim} \(process {process} on node [^ ]+\) "
-             rf"cannot be reached: {WHY}")
+             rf"cannot be reached: {WHY} \[FOMPI-E103\]")
     what = "no error: " if mode == "beside" else error
     assert sum(bool(re.fullmatch(rf"rank [0-3] after [0-9]+\.[0-9] s, {what}", line))
                for line in lines) == 3
@@ -152,7 +152,7 @@ def test_port_that_is_down_is_an_error_with_fallback_error(traffic):
 def test_devices_of_two_kinds(build, traffic):
     program = with_setting(1, "ADAPTER_LINK=infiniband", build("nodes/nodes_traffic.c"))
     job = traffic(program=program, FOMPI_FALLBACK="warn")
-    assert job.said("delegated .*some of its processes have InfiniBand, others RoCE$") == 1
+    assert job.said("delegated .*some of its processes have InfiniBand, others RoCE \\[FOMPI-W027\\]$") == 1
 
 
 @pytest.mark.waits

@@ -28,6 +28,7 @@ def all_are_told(job, what, there, here, remedy=SAME):
     """All ranks say that it differs, and each says both values."""
     what = f"MPI_Win_allocate: {what}"
     assert job.code == 0
+    remedy += r" \[FOMPI-E108\]"
     assert job.lines(f"rank 0: {what} is {there} on rank 1, {here} here: {remedy}") == 1
     assert job.lines(f"rank 1: {what} is {here} on rank [02], {there} here: {remedy}") == 1
     assert job.lines(f"rank 2: {what} is {there} on rank 1, {here} here: {remedy}") == 1
@@ -48,7 +49,7 @@ def test_rank_without_the_library_is_named_once(build, start, library):
     print(job.output)
     assert job.lines(
         r"fompi: (rank 0 has waited 5 s in MPI_Win_allocate: )?libfompi is not loaded in "
-        rf"{RANK_1}; start all ranks with the library, as fompirun does") >= 1
+        rf"{RANK_1}; start all ranks with the library, as fompirun does \[FOMPI-W0(09|16)\]") >= 1
     assert job.lines(r"fompi: (?!rank 2 |libfompi [^ ]* is loaded).*") >= 1
 
 
@@ -58,8 +59,9 @@ def test_late_rank_is_named(build, run):
     waited = "fompi: rank 0 has waited 5 s in"
     assert job.code == 0
     assert job.lines(f"{waited} MPI_Win_allocate for {RANK_1}: libfompi is loaded there, but "
-                     "MPI_Win_allocate was not called yet on this communicator") == 1
-    assert job.lines(f"{waited} MPI_Win_free, window .*, for {RANK_1}") == 1
+                     r"MPI_Win_allocate was not called yet on this communicator "
+                     r"\[FOMPI-W011\]") == 1
+    assert job.lines(rf"{waited} MPI_Win_free, window .*, for {RANK_1} \[FOMPI-W018\]") == 1
     assert job.lines("fompi: rank .* has waited .*") == 2
 
 
@@ -71,7 +73,7 @@ def test_another_build(differing, library, folder):
     other.write_bytes(text)
     job = differing("differs", f"LD_PRELOAD={other}")
     what = "MPI_Win_allocate: libfompi.so is build"
-    remedy = "here: start all ranks with the same file"
+    remedy = r"here: start all ranks with the same file \[FOMPI-E107\]"
     assert job.code == 0
     assert job.lines(f"rank 1: {what} [0-9a-f]{{8}} on rank 0, 0123abcd {remedy}") == 1
     assert job.lines(f"rank [02]: {what} 0123abcd on rank 1, [0-9a-f]{{8}} {remedy}") == 2
@@ -129,7 +131,8 @@ def test_all_nodes_take_tcp_if_one_must(nodes):
 def test_node_without_the_device(nodes):
     job = nodes("settings", "FOMPI_VERBS_DEVICE=none", FOMPI_NET="verbs")
     assert job.code == 0
-    line = r"fompi: .* delegated .* one has no RDMA device \(rank 1: .* no device none\)"
+    line = (r"fompi: .* delegated .* one has no RDMA device \(rank 1: .* no device none\) "
+            r"\[FOMPI-W024\]")
     assert job.lines(line) == 1
 
 
@@ -138,7 +141,8 @@ def test_node_without_the_device(nodes):
 def test_network_of_one_node_is_said_and_used_by_all(net, transport, nodes):
     job = nodes("settings", f"FOMPI_NET={net}", FOMPI_VERBOSE=1)
     assert job.code == 0
-    line = f"fompi: FOMPI_NET is {net} on rank 1, auto on rank 0: all ranks use {net}"
+    line = (rf"fompi: FOMPI_NET is {net} on rank 1, auto on rank 0: all ranks use {net} "
+            r"\[FOMPI-W022\]")
     assert job.lines(line) == 1
     assert job.lines(f".*{transport}.*") >= 2
 

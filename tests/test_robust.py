@@ -130,7 +130,7 @@ def test_more_wrong_calls(ranks, seed, build, passes):
     passes(ranks, build("robustness/wrong_calls.c"), f"{ranks}{seed}", 10000, env=STRICT)
 
 
-CARRIED = "MPI_Rput: .* is carried out as MPIs do"
+CARRIED = r"MPI_Rput: .* is carried out as MPIs do; .* \[FOMPI-W020\]$"
 
 
 def test_wrong_call_that_is_carried_out_is_said_once(build, passes):
@@ -180,7 +180,8 @@ def test_preloaded_into_other_programs(command, mpi, library, passes):
 def test_one_warning_for_each_setting_that_is_not_understood(build, passes):
     job = passes(2, build("robustness/settings.c"),
                  env={"FOMPI_NONSENSE": 1, "FOMPI_FALLBACK": "maybe"})
-    assert job.said("FOMPI_NONSENSE") == job.said("FOMPI_FALLBACK=") == 1
+    assert job.said(r"FOMPI_NONSENSE.* \[FOMPI-W00[12]\]$") == 1
+    assert job.said(r"FOMPI_FALLBACK=.* \[FOMPI-W003\]$") == 1
 
 
 def test_one_line_for_each_window(build, passes):

@@ -40,10 +40,11 @@ LOCK = (f"fompi: rank 0 {PROCESS} has waited [0-9]+ s in MPI_Win_lock, {WINDOW},
         "lock of ")
 CIRCLE = (f"{LOCK}rank 1 {PROCESS}, held by rank 1 {WORLD}, which waits for the exclusive lock of "
           f"rank 2, held by rank 2 {WORLD}, which waits for the exclusive lock of rank 0, held by "
-          "this process: a deadlock")
+          r"this process: a deadlock \[FOMPI-W019\]")
 HOLDER = (f"{LOCK}rank 0 {PROCESS}, held by rank 1 {WORLD}, which waits for MPI_Win_lock_all of "
-          "window 0x[0-9a-f]+ of MPI_Win_allocate")
-FREE = f"fompi: rank 0 has waited [0-9]+ s in MPI_Win_free, {WINDOW}, for rank 1 {PROCESS}"
+          r"window 0x[0-9a-f]+ of MPI_Win_allocate \[FOMPI-W017\]")
+FREE = (f"fompi: rank 0 has waited [0-9]+ s in MPI_Win_free, {WINDOW}, for rank 1 {PROCESS} "
+        r"\[FOMPI-W018\]")
 # Longer than ranks wait until they look for a deadlock.
 SILENT_SECONDS = 33
 
@@ -94,7 +95,8 @@ def reports(job, says, transport):
     """Rank 0 says for which ranks it waits, is released, and the table has a row for its wait."""
     released(job, lambda: job.lines("fompi: rank 0 .* has waited .*"))
     assert job.code == 0
-    assert job.lines(f"fompi: rank 0 {PROCESS} has waited [0-9]+ s in {says}") >= 1
+    assert job.lines(f"fompi: rank 0 {PROCESS} has waited [0-9]+ s in {says} "
+                     r"\[FOMPI-W017\]") >= 1
     assert job.lines(f"fompi: +1 +2 +{transport} +[0-9.]+ s +[0-9.]+ s by rank 0 +"
                      'MPI_Win_allocate "a table "') >= 1
     assert job.lines("fompi: +1 +2 .* MPI_Win_allocate, not freed: rank 0 alone") >= 1

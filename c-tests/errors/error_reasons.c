@@ -15,6 +15,9 @@ static void says(int code, const char *reason)
     text_of(code, text);
     if (library_is_here() && strstr(text, reason) == NULL)
         check_failed(__FILE__, __LINE__, "\"%s\" does not say \"%s\"", text, reason);
+    const char *message = strstr(text, " [FOMPI-E");
+    if (library_is_here() && (message == NULL || strcspn(message, "]") + 1 != strlen(message)))
+        check_failed(__FILE__, __LINE__, "\"%s\" does not end with a code", text);
 }
 
 static int put_to(int target)

@@ -348,7 +348,7 @@ def compile_with(mpi, compiler, flags, source, target, libraries=()):
 # What an MPI says of itself, whatever the program does (its launcher, that a child was faster than
 # it), and the library of a wrong call that it carries out.
 NOISE = re.compile(r"plm:rsh: Warning: setpgid|"
-                   r"^fompi: .* is carried out as MPIs do; FOMPI_STRICT=1 makes it an error$")
+                   r"^fompi: .* is carried out as MPIs do; FOMPI_STRICT=1 makes it an error \[FOMPI-W02[01]\]$")
 
 # What an MPI adds when a rank has given up.
 AFTERMATH = re.compile(r"ORTE_ERROR_LOG|MPI_ABORT was invoked|with errorcode|NOTE: invoking|"

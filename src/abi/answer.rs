@@ -2,7 +2,8 @@
 //! §9.3).
 
 use super::{MPI_Comm, reason};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::mpi::{Handle, Host};
 use crate::report;
 use crate::window::registry::{self, Found};
@@ -70,7 +71,7 @@ pub fn is_null(host: &Host, win: usize) -> bool {
 /// Checks that an output argument is not null.
 pub fn check_output<T>(answer: *const T) -> Result<()> {
     if answer.is_null() {
-        return Err(Error::Wrong(Class::Arg, "null pointer for an output argument"));
+        return Err(Error::Wrong(&messages::NULL_OUTPUT));
     }
     Ok(())
 }
@@ -89,9 +90,10 @@ pub fn code(host: &Host, error: &Error) -> c_int {
     }
 }
 
-/// Returns the code with which a request fails, and keeps its reason for the call that completes
-/// the request.
-pub fn code_of_request(host: &Host, call: &'static str, error: &Error) -> c_int {
+/// Returns the code of an error that goes to no error handler now, and keeps its reason: the code
+/// with which a request fails, for the call that completes the request; and that of a call that has
+/// no object.
+pub fn code_with_reason(host: &Host, call: &'static str, error: &Error) -> c_int {
     let code = code(host, error);
     reason::keep(code, call, error);
     code
@@ -108,7 +110,8 @@ pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Er
     let (code, call) = (code(host, &error), label::call_on(window, call));
     reason::keep(code, &call, &error);
     super::errhandler::handle(host, window, code, || {
-        report::say_fatal(&format!("{call}: {}", text(host, &error)));
+        let text = text(host, &error);
+        report::print_fatal(error.message(), format_args!("{call}: {text}"));
     })
 }
 
@@ -120,16 +123,19 @@ pub fn raise_on_comm(call: &'static str, host: &Host, comm: MPI_Comm, error: Err
     if comm == host.constants.comm_null || comm == 0 {
         comm = default_comm(host);
     }
-    end_if_fatal(host, comm, code, || format!("{call}: {}", text(host, &error)));
+    end_if_fatal(host, comm, code, || {
+        let text = text(host, &error);
+        report::print_fatal(error.message(), format_args!("{call}: {text}"));
+    });
     crate::mpi::comm::Comm(comm).raise(host, code);
     code
 }
 
-/// Writes a line about an error and aborts the job if the communicator's error handler is fatal:
-/// the handler itself would name a function that the program has not called.
-fn end_if_fatal(host: &Host, comm: Handle, code: c_int, line: impl FnOnce() -> String) {
+/// Prints an error and aborts the job if the communicator's error handler is fatal: the handler
+/// itself would name a function that the program has not called.
+fn end_if_fatal(host: &Host, comm: Handle, code: c_int, print: impl FnOnce()) {
     if is_fatal(host, comm) {
-        report::say_fatal(&line());
+        print();
         // SAFETY: a communicator with an error handler.
         unsafe { (host.call.abort)(comm, code) };
     }
@@ -145,12 +151,8 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
-    let what = if is_null(host, win) {
-        "the window is MPI_WIN_NULL"
-    } else {
-        "freed or invalid window handle"
-    };
-    raise_alone(call, host, Error::Wrong(Class::Win, what))
+    let message = if is_null(host, win) { &messages::WIN_NULL } else { &messages::WIN_INVALID };
+    raise_alone(call, host, Error::Wrong(message))
 }
 
 /// Returns the communicator whose error handler is called for errors that belong to no object:
@@ -210,7 +212,7 @@ pub fn asserts(
     let c = &host.constants;
     let known = allowed.iter().fold(0, |bits, constant| bits | constant(c));
     if given & !known != 0 {
-        return Err(Error::Argument(Class::Assert, "invalid assert", i64::from(given)));
+        return Err(Error::Argument(&messages::ASSERT, i64::from(given)));
     }
     Ok(Asserts {
         nocheck: given & c.mode_nocheck != 0,

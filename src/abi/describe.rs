@@ -2,7 +2,8 @@
 
 use super::answer::{check_output, is_null, on_any_window, on_window};
 use super::{MPI_Group, MPI_Info, MPI_Win};
-use crate::error::{Class, Error};
+use crate::error::Error;
+use crate::messages;
 use crate::mpi::Host;
 use crate::number::Number;
 use core::ffi::{CStr, c_char, c_int};
@@ -15,7 +16,7 @@ entry! {
         let host = Host::get();
         on_any_window("MPI_Win_set_name", host, win, |window| {
             if name.is_null() {
-                return Err(Error::Wrong(Class::Arg, "null pointer as the name"));
+                return Err(Error::Wrong(&messages::NULL_NAME));
             }
             // SAFETY: the caller's C string.
             let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();

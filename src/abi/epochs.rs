@@ -4,7 +4,8 @@ use super::answer::{asserts, check_output, on_window, raise};
 use super::{MPI_Group, MPI_Win};
 use crate::epoch::lock::{Released, SpareIntent, Tried};
 use crate::epoch::state::Hold;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
@@ -37,7 +38,7 @@ fn with_members(
 ) -> Result<()> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
-        return Err(Error::Wrong(Class::Group, "the group is MPI_GROUP_NULL"));
+        return Err(Error::Wrong(&messages::GROUP_NULL));
     }
     Group(group).with_ranks_in(host, node.group(), work)
 }
@@ -53,7 +54,7 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
                 (false, false) => Hold::Shared,
             })
         }
-        other => Err(Error::Argument(Class::LockType, "invalid lock type", i64::from(other))),
+        other => Err(Error::Argument(&messages::LOCK_TYPE, i64::from(other))),
     }
 }
 

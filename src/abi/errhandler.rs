@@ -7,7 +7,8 @@
 //! `MPI_Errhandler_free` only releases the user's reference: a handler stays valid while a window
 //! uses it, and `MPI_Win_get_errhandler` returns a new reference to it.
 
-use crate::error::{Class, Error};
+use crate::error::Error;
+use crate::messages;
 use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
 use crate::number::Number;
@@ -243,7 +244,7 @@ pub(super) fn is_predefined(host: &Host, handler: Handle) -> bool {
 /// Sets the handler of a window.
 pub(super) fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
     if !is_predefined(host, handler) && !keep(handler) {
-        return Err(Error::Wrong(Class::Arg, "invalid error handler"));
+        return Err(Error::Wrong(&messages::ERRHANDLER));
     }
     let old = window.errhandler.swap(handler, Ordering::Relaxed);
     release(host, old);

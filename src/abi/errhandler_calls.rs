@@ -1,10 +1,11 @@
 //! Calls on error handlers of windows (MPI-4.1 §9.3). [`errhandler`](super::errhandler) defines a
 //! handler and calls its function.
 
-use super::answer::{check_output, code, on_any_window, raise_alone};
+use super::answer::{check_output, code_with_reason, on_any_window, raise_alone};
 use super::errhandler::{Function, handle, is_predefined, keep, record, release, set};
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
-use crate::error::{Class, Error};
+use crate::error::Error;
+use crate::messages::{self, filled};
 use crate::mpi::{Handle, Host};
 use crate::report;
 use crate::sync::Ordering;
@@ -20,7 +21,7 @@ pub(super) unsafe fn create(
     errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     if function.is_null() || errhandler.is_null() {
-        let error = Error::Wrong(Class::Arg, "null pointer for the error handler");
+        let error = Error::Wrong(&messages::NULL_ERRHANDLER);
         return raise_alone("MPI_Win_create_errhandler", host, error);
     }
     let mut handler: Handle = 0;
@@ -79,7 +80,8 @@ entry! {
         let host = Host::get();
         on_any_window("MPI_Win_call_errhandler", host, win, |window| {
             handle(host, window, error, || {
-                report::say_fatal(&format!("MPI_Win_call_errhandler: error code {error}"));
+                let filled = filled!(messages::CALLED_HANDLER; code = error);
+                report::print_fatal(filled.message, &filled);
             });
             Ok(())
         }, theirs!(host.win_call_errhandler |native| (native, error)))
@@ -92,7 +94,8 @@ entry! {
     MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
         let host = Host::get();
         if errhandler.is_null() {
-            return code(host, &Error::Wrong(Class::Arg, "null pointer for the error handler"));
+            let error = Error::Wrong(&messages::NULL_ERRHANDLER);
+            return code_with_reason(host, "MPI_Errhandler_free", &error);
         }
         // SAFETY: the caller's pointer to a handle.
         let handler = unsafe { host.fetch(errhandler) };

@@ -7,7 +7,8 @@ use super::answer::{check_output, on_any_window, raise_alone};
 use super::{MPI_Aint, MPI_Fint, MPI_Win};
 use super::{MPI_Win_copy_attr_function, MPI_Win_delete_attr_function};
 use crate::config::Config;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::attributes::{self, Attribute, Calling, Delete, Language};
 use crate::mpi::functions::do_not_copy;
@@ -212,7 +213,7 @@ unsafe extern "C-unwind" fn delete_nothing(
 /// `keyval` points to an int, or is null.
 pub(super) unsafe fn create(host: &Host, delete: Delete, keyval: *mut c_int) -> c_int {
     if keyval.is_null() {
-        let error = Error::Wrong(Class::Arg, "null pointer for the argument keyval");
+        let error = Error::Wrong(&messages::NULL_KEYVAL);
         return raise_alone("MPI_Win_create_keyval", host, error);
     }
     let (copy, remove) = (do_not_copy as *mut c_void, delete_nothing as *mut c_void);
@@ -305,7 +306,7 @@ entry! {
             return unsafe { (host.call.win_free_keyval)(keyval) };
         }
         if keyval.is_null() {
-            let error = Error::Wrong(Class::Arg, "null pointer for the argument keyval");
+            let error = Error::Wrong(&messages::NULL_KEYVAL);
             return raise_alone("MPI_Win_free_keyval", host, error);
         }
         // SAFETY: the caller's pointer.

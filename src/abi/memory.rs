@@ -4,9 +4,10 @@
 
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::net::Wire;
 use crate::memory::heap;
+use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::hints;
 use crate::number::Number;
@@ -57,7 +58,7 @@ entry! {
 
 fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Result<*mut u8> {
     answer::check_output(place)?;
-    let wrong = |_| Error::Argument(Class::Arg, "invalid size", size as i64);
+    let wrong = |_| Error::Argument(&messages::ALLOC_SIZE, size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
     let usual = if bytes < page_bytes() { ALIGNMENT } else { page_bytes() };
     heap::allocate(bytes, usual.max(hints::alignment_of(host, host.handle(info))?))

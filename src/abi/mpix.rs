@@ -8,6 +8,7 @@ use super::{MPI_Errhandler, MPI_Win};
 use super::{errhandler, keyvals};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::attributes::{Calling, Language, set_calling};
 use crate::mpi::host::Abi;
@@ -58,11 +59,11 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
         }
         Ok(())
     };
-    on_any_window("MPI_Win_get_attr", host, win, ours, |native| {
+    let call = "MPI_Win_get_attr";
+    on_any_window(call, host, win, ours, |native| match host.call.win_get_attr_of_kind {
         // SAFETY: the caller's arguments, passed on unchanged.
-        host.call
-            .win_get_attr_of_kind
-            .map_or(absent(host), |inner| unsafe { inner(native, keyval, value, flag, kind) })
+        Some(inner) => unsafe { inner(native, keyval, value, flag, kind) },
+        None => absent(host, call),
     })
 }
 
@@ -81,11 +82,11 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     let host = Host::get();
     let language = if kind == KIND_POINTER { Language::C } else { Language::Fortran };
     let ours = |window| keyvals::set(host, window, keyval, value.addr().cast_signed(), language);
-    on_any_window("MPI_Win_set_attr", host, win, ours, |native| {
+    let call = "MPI_Win_set_attr";
+    on_any_window(call, host, win, ours, |native| match host.call.win_set_attr_of_kind {
         // SAFETY: the caller's arguments, passed on unchanged.
-        host.call
-            .win_set_attr_of_kind
-            .map_or(absent(host), |inner| unsafe { inner(native, keyval, value, kind) })
+        Some(inner) => unsafe { inner(native, keyval, value, kind) },
+        None => absent(host, call),
     })
 }
 
@@ -120,7 +121,7 @@ fn may_make(
     errhandler: *mut MPI_Errhandler,
 ) -> Result<()> {
     if Config::get().disable {
-        return Err(Error::Unsupported("a function that this MPI does not have"));
+        return Err(Error::Wrong(&messages::NO_FUNCTION));
     }
     check_output(function)?;
     check_output(destructor)?;
@@ -130,8 +131,8 @@ fn may_make(
 /// The function that the host MPI gets for a handler; it has no window with that handler.
 extern "C" fn never_called(_: *mut usize, _: *mut c_int) {}
 
-fn absent(host: &Host) -> c_int {
-    super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
+fn absent(host: &Host, call: &'static str) -> c_int {
+    super::answer::code_with_reason(host, call, &Error::Wrong(&messages::NO_FUNCTION))
 }
 
 entry! {

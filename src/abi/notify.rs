@@ -7,6 +7,7 @@ use super::answer::on_any_window;
 use super::pass_through;
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
 use crate::error::Error;
+use crate::messages;
 use crate::mpi::Host;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::dl;
@@ -185,8 +186,8 @@ macro_rules! jump {
     };
 }
 
-fn absent(host: &Host) -> c_int {
-    super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
+fn absent(host: &Host, call: &'static str) -> c_int {
+    super::answer::code_with_reason(host, call, &Error::Wrong(&messages::NO_FUNCTION))
 }
 
 /// A function with Intel's arguments: passed on, unless the window is libfompi's.
@@ -202,12 +203,12 @@ macro_rules! notify {
             type Inner =
                 unsafe extern "C-unwind" fn($($before_type,)* usize $(, $after_type)*) -> c_int;
             let host = Host::get();
-            let refuse = |_| Err(Error::Unsupported("notified access"));
+            let refuse = |_| Err(Error::Wrong(&messages::NOTIFIED_ACCESS));
             on_any_window(stringify!($name), host, $win, refuse, |native| {
                 // SAFETY: Intel's function of that name has this type; another MPI has none.
                 let inner: Option<Inner> = unsafe { host.extra(symbol!($profiled)) };
                 // SAFETY: the caller's arguments, passed on unchanged.
-                inner.map_or(absent(host), |inner| unsafe {
+                inner.map_or_else(|| absent(host, stringify!($name)), |inner| unsafe {
                     inner($($before,)* native $(, $after)*)
                 })
             })

@@ -11,9 +11,9 @@
 //! | [`UNKNOWN`] | not determined yet                   |
 
 use crate::config::{Config, Fallback};
+use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::mpi::host::Unserved;
-use crate::report;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::dl;
 use core::ffi::{CStr, c_char, c_int};
@@ -51,7 +51,7 @@ fn say(unserved: &Unserved) {
     let config = Config::get();
     let wanted = config.verbose || config.fallback != Fallback::Quiet && !config.disable;
     if wanted && crate::config::is_first_rank() {
-        report::say(&format!("{}; libfompi stands aside: all calls go to that MPI", unserved.why));
+        filled!(messages::STANDS_ASIDE; why = unserved.why).line().print();
     }
 }
 
@@ -95,7 +95,7 @@ pub fn function(unserved: &Unserved, name: &CStr) -> usize {
     let next = dl::next_symbol(name);
     let address = if next != 0 { next } else { unserved.library.symbol(name) };
     if address == 0 {
-        report::say(&format!("{shown}: the MPI that all calls go to has no such function"));
+        filled!(messages::NO_SUCH_FUNCTION; call = shown).line().print();
         std::process::abort();
     }
     address
@@ -137,11 +137,8 @@ fn refuse(call: &str, comm: usize) -> c_int {
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
     let class = *CLASS.get_or_init(|| Host::unserved().and_then(new_class));
     let (Some(class), Some(unserved)) = (class, Host::unserved()) else {
-        let why = Host::unserved().map_or("", |unserved| &unserved.why);
-        report::say(&format!(
-            "{call}: libfompi cannot serve this MPI ({why}), and FOMPI_FALLBACK=error forbids its \
-             own windows; the process aborts. Unset FOMPI_FALLBACK to use them"
-        ));
+        let filled = filled!(messages::UNSERVED_MPI);
+        filled.message.line(format_args!("{call}: {filled}; the process aborts")).print();
         std::process::abort();
     };
     let address = unserved.library.symbol(c"PMPI_Comm_call_errhandler");
@@ -165,11 +162,7 @@ fn new_class(unserved: &'static Unserved) -> Option<c_int> {
     // SAFETY: the function of this name has this type.
     let add_string: AddString = unsafe { core::mem::transmute(add_string) };
     // Without the reason: the text must not be longer than the MPI's MPI_MAX_ERROR_STRING.
-    let text = CString::new(
-        "libfompi cannot serve this MPI, and FOMPI_FALLBACK=error forbids its own windows: unset \
-         FOMPI_FALLBACK to use them",
-    )
-    .ok()?;
+    let text = CString::new(filled!(messages::UNSERVED_MPI).line().to_string()).ok()?;
     let mut class = 0;
     // SAFETY: a local out parameter, then a C string.
     let made = unsafe { add_class(&mut class) == 0 && add_string(class, text.as_ptr()) == 0 };

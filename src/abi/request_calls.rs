@@ -3,7 +3,7 @@
 //! its request are complete when the call returns. Between nodes the request completes with the
 //! transfer ([`grequests`]), so a program can compute meanwhile.
 
-use super::answer::{check_output, code_of_request, on_window};
+use super::answer::{check_output, code_with_reason, on_window};
 use super::{MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
 use crate::error::Result;
@@ -85,7 +85,12 @@ pub(super) fn on_target_with(
                 Some(transfer) if grequests::are_possible(host) => {
                     // SAFETY: the caller's pointer to a request.
                     unsafe {
-                        grequests::start(host, Box::new(transfer), (call, code_of_request), request)
+                        grequests::start(
+                            host,
+                            Box::new(transfer),
+                            (call, code_with_reason),
+                            request,
+                        )
                     }
                 }
                 transfer => {

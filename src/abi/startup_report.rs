@@ -3,6 +3,7 @@
 //! to functions of the MPI before those of libfompi: no later call could report that.
 
 use crate::config::{self, Config, Fallback};
+use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::mpi::host::SearchOrder;
 use crate::report;
@@ -22,19 +23,16 @@ extern "C" fn report_startup() {
     }
     let warns = config.verbose || config.fallback != Fallback::Quiet && !config.disable;
     match order {
-        SearchOrder::InFront if config.verbose => {
+        SearchOrder::InFront => {
             let version = env!("CARGO_PKG_VERSION");
             let idle = if config.disable { ", and FOMPI_DISABLE stops it" } else { "" };
-            report::say(&format!("libfompi {version} is loaded in front of {name}{idle}"));
+            let text = format!("libfompi {version} is loaded in front of {name}{idle}");
+            report::inform(&config, &text);
         }
-        SearchOrder::Behind if warns => report::say(&format!(
-            "{name} comes before libfompi.so in this program, so its own one-sided functions are \
-             used: link -lfompi before the MPI, or start the program with fompirun"
-        )),
-        SearchOrder::Bound(caller) if warns => report::say(&format!(
-            "{caller} was loaded before libfompi.so, so its one-sided calls go to {name}: load \
-             libfompi.so first, or start the program with fompirun"
-        )),
-        _ => {}
+        SearchOrder::Behind if warns => filled!(messages::BEHIND; name).line().print(),
+        SearchOrder::Bound(caller) if warns => {
+            filled!(messages::BOUND; caller, name).line().print();
+        }
+        SearchOrder::Behind | SearchOrder::Bound(_) => {}
     }
 }

@@ -76,16 +76,25 @@ pub struct Claims {
     pub holds: Vec<(Id, Claim)>,
 }
 
+/// The waiting processes from the holder of a lock on. Each holds a lock that the one before it
+/// waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockChain {
+    /// the text about them in a line
+    pub links: String,
+    /// if the last one waits for a lock of the first waiting process: what may end the deadlock
+    pub deadlock: Option<&'static str>,
+}
+
 impl Claims {
     /// Shows them to the other processes of the node.
     pub fn show(&self) -> Option<Note> {
         Note::show(&self.to_text()).ok()
     }
 
-    /// Returns the end of a line: the waiting process that holds the lock that this process waits
-    /// for, and the deadlock that they are part of. `None` if no waiting process of the node holds
-    /// it.
-    pub fn holder(&self) -> Option<String> {
+    /// Returns the waiting processes that hold the lock that this process waits for. `None` if no
+    /// waiting process of the node holds it.
+    pub fn chain(&self) -> Option<LockChain> {
         chain(self, &shown())
     }
 
@@ -162,17 +171,18 @@ fn have_threads(own: &Claims, cycle: &[&Claims]) -> bool {
     own.threads || cycle.iter().any(|other| other.threads)
 }
 
-fn chain(own: &Claims, others: &[Claims]) -> Option<String> {
+fn chain(own: &Claims, others: &[Claims]) -> Option<LockChain> {
     let link = |holder: &Claims| link(own, holder);
     if let Some(cycle) = cycle(own, others) {
-        let links: String = cycle.iter().map(|other| link(other)).collect();
+        let links = cycle.iter().map(|other| link(other)).collect();
         let unless = match have_threads(own, &cycle) {
             true => ", unless another thread of one of them gives a lock back",
             false => "",
         };
-        return Some(format!("{links}, held by this process: a deadlock{unless}"));
+        return Some(LockChain { links, deadlock: Some(unless) });
     }
-    others.iter().find(|other| own.waits_for(other)).map(link)
+    let holder = others.iter().find(|other| own.waits_for(other));
+    holder.map(|holder| LockChain { links: link(holder), deadlock: None })
 }
 
 fn link(own: &Claims, holder: &Claims) -> String {
@@ -257,12 +267,13 @@ mod tests {
         assert_eq!(pids(&own, std::slice::from_ref(&other)), Some(vec![11]));
         assert!(is_proved(&own, std::slice::from_ref(&other)));
         let threads = Claims { threads: true, ..other.clone() };
-        assert!(!is_proved(&own, &[threads]), "another thread may end it");
-        assert_eq!(
-            chain(&own, &[other]).unwrap(),
-            ", held by rank 1 of MPI_COMM_WORLD (process 11), which waits for the exclusive lock \
-             of rank 0, held by this process: a deadlock"
-        );
+        assert!(!is_proved(&own, std::slice::from_ref(&threads)), "another thread may end it");
+        let unless = chain(&own, &[threads]).unwrap().deadlock;
+        assert!(unless.is_some_and(|unless| unless.starts_with(", unless another thread")));
+        let links = ", held by rank 1 of MPI_COMM_WORLD (process 11), which waits for the \
+                     exclusive lock of rank 0";
+        let expected = LockChain { links: links.into(), deadlock: Some("") };
+        assert_eq!(chain(&own, &[other]), Some(expected));
     }
 
     #[test]
@@ -287,9 +298,9 @@ mod tests {
     fn a_holder_that_waits_for_somebody_else_is_named() {
         let own = process(10, (A, lock(LockKind::Shared, Rank(1))), &[]);
         let holder = process(11, (B, Claim::ALL), &[(A, lock(LockKind::Exclusive, Rank(1)))]);
-        let text = chain(&own, &[holder]).unwrap();
-        assert!(text.ends_with(", which waits for MPI_Win_lock_all of window \"a b\""));
-        assert!(!text.contains("deadlock"));
+        let LockChain { links, deadlock } = chain(&own, &[holder]).unwrap();
+        assert!(links.ends_with(", which waits for MPI_Win_lock_all of window \"a b\""));
+        assert_eq!(deadlock, None);
         assert_eq!(chain(&own, &[process(12, (A, Claim::ALL), &[])]), None);
     }
 

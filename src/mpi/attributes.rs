@@ -3,7 +3,8 @@
 //! change, while no lock is held, because a callback may itself look up or change attributes.
 //! Invariant: a keyval lives until the program has freed it and no window has an attribute of it.
 
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::mpi::Host;
 use core::ffi::c_int;
 use parking_lot::Mutex;
@@ -52,7 +53,7 @@ static KEYVALS: Mutex<BTreeMap<c_int, Keyval>> = Mutex::new(BTreeMap::new());
 
 /// Returns the error for an unknown keyval.
 pub fn unknown(keyval: c_int) -> Error {
-    Error::Argument(Class::Keyval, "invalid keyval", i64::from(keyval))
+    Error::Argument(&messages::KEYVAL, i64::from(keyval))
 }
 
 /// Does `change` with a keyval. If the keyval is no longer used afterwards, frees it, here and in

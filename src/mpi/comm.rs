@@ -3,7 +3,8 @@
 use super::functions::do_not_copy;
 use super::handle::{Abi, Handle, Status};
 use super::host::Host;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use core::ffi::{c_int, c_void};
@@ -27,13 +28,13 @@ impl Comm {
     pub fn for_window(host: &Host, raw: usize) -> Result<Comm> {
         let comm = host.handle(raw);
         if comm == host.constants.comm_null || comm == 0 {
-            return Err(Error::Wrong(Class::Comm, "the communicator is MPI_COMM_NULL"));
+            return Err(Error::Wrong(&messages::COMM_NULL));
         }
         let mut inter = 0;
         // SAFETY: an out parameter of ours; a wrong handle is the MPI's to report.
         check(unsafe { (host.call.comm_test_inter)(comm, &mut inter) })?;
         if inter != 0 {
-            return Err(Error::Wrong(Class::Comm, "the communicator is an intercommunicator"));
+            return Err(Error::Wrong(&messages::COMM_INTER));
         }
         Ok(Comm(comm))
     }
@@ -200,7 +201,7 @@ impl Comm {
         let code =
             unsafe { (host.call.isend)(buffer, 1, datatype, nobody, 0, self.0, &mut request) };
         if code != 0 {
-            return Err(Error::Wrong(Class::Type, "datatype is invalid or not committed"));
+            return Err(Error::Wrong(&messages::TYPE_UNCOMMITTED));
         }
         let mut status: Status = [0; 8];
         // SAFETY: a request that was just made, and a status that is large enough in every ABI.
@@ -284,8 +285,7 @@ impl Group {
 /// The error of a group of `size` processes that has one outside of the window.
 #[cold]
 fn outside(size: c_int) -> Error {
-    let what = "not all processes of the group are in the window, size of the group";
-    Error::Argument(Class::Group, what, i64::from(size))
+    Error::Argument(&messages::GROUP_OUTSIDE, i64::from(size))
 }
 
 impl Host {

@@ -22,7 +22,8 @@ use super::handle::{Abi, Handle};
 use super::host::Host;
 use crate::datatype::basic::Basic;
 use crate::datatype::type_map::Shape;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 use array::ArrayNumbers;
 use core::ffi::c_int;
@@ -49,10 +50,10 @@ impl Host {
     #[cold]
     fn derived(&self, comm: Comm, datatype: Handle) -> Result<Shape> {
         if datatype == self.constants.datatype_null {
-            return Err(Error::Wrong(Class::Type, "the datatype is MPI_DATATYPE_NULL"));
+            return Err(Error::Wrong(&messages::TYPE_NULL));
         }
         if !may_be_datatype(self.abi, datatype) {
-            return Err(Error::Wrong(Class::Type, "invalid datatype handle"));
+            return Err(Error::Wrong(&messages::TYPE_HANDLE));
         }
         if let Some(layout) = cache::get(self, datatype)? {
             return Ok(Shape::Derived(layout));

@@ -11,6 +11,7 @@ use super::functions::Functions;
 use super::handle::ReusableRequest;
 pub use super::handle::{Abi, Handle, Status};
 use super::table::{self, Tables};
+use crate::messages::{self, Line, filled};
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
@@ -51,14 +52,12 @@ pub struct Unserved {
 
 /// The reason why there is no [`Host`].
 enum NoHost {
-    /// no MPI can carry out the call
-    Fatal(String),
+    /// no MPI is loaded that can carry out the call
+    NoMpi,
     /// the MPI itself can carry out the call
     Unserved(Unserved),
 }
 
-const NO_LIBRARY: &str = "no MPI library is loaded in this process; where an MPI is linked \
-    statically into the program, libfompi cannot be used: link the shared one";
 const BEHIND: &str = "comes before libfompi.so in this program, so only some of its calls reach \
     libfompi (link -lfompi before the MPI, or start the program with fompirun)";
 
@@ -112,7 +111,7 @@ impl Host {
     #[cold]
     fn find() -> &'static Host {
         if let Some(unserved) = Host::unserved() {
-            end(&format!("{}, and libfompi was called in spite of that", unserved.why));
+            end(&filled!(messages::CALLED_UNSERVED; why = unserved.why).line());
         }
         // Acquire: pairs with the Release in `unserved`.
         let host = HOST.load(Ordering::Acquire);
@@ -133,7 +132,7 @@ impl Host {
                     None
                 }
                 Err(NoHost::Unserved(unserved)) => Some(unserved),
-                Err(NoHost::Fatal(why)) => end(&why),
+                Err(NoHost::NoMpi) => end(&filled!(messages::NO_MPI).line()),
             }
         });
         found.as_ref()
@@ -148,7 +147,7 @@ impl Host {
     }
 
     fn load() -> Result<Host, NoHost> {
-        let (library, name) = library().ok_or(NoHost::Fatal(NO_LIBRARY.to_owned()))?;
+        let (library, name) = library().ok_or(NoHost::NoMpi)?;
         let named = Named::of(library, &name);
         let unserved = |why: String| NoHost::Unserved(Unserved { library, why });
         let Some(abi) = named.abi else {
@@ -219,8 +218,8 @@ impl Host {
 }
 
 /// Ends the process: no error handler exists.
-fn end(why: &str) -> ! {
-    eprintln!("fompi: {why}");
+fn end(line: &Line) -> ! {
+    line.print();
     std::process::abort();
 }
 

@@ -4,7 +4,8 @@ use super::comm::{Comm, check};
 use super::datatype::STANDARD_PREDEFINED_END;
 use super::handle::Abi;
 use super::{Handle, Host};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 use std::ffi::CString;
 
@@ -46,7 +47,7 @@ fn may_be_info(host: &Host, info: Handle) -> bool {
 /// MPI_ERR_INFO if the handle cannot be that of an info object.
 pub fn value(host: &Host, info: Handle, key: &str) -> Result<Option<String>> {
     if !may_be_info(host, info) {
-        return Err(Error::Wrong(Class::Info, "invalid info handle"));
+        return Err(Error::Wrong(&messages::INFO));
     }
     let mut value = vec![0_u8; host.constants.max_info_val.cast_unsigned().to_usize() + 1];
     let (mut found, length) = (0, host.constants.max_info_val - 1);

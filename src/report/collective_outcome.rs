@@ -11,6 +11,7 @@
 //! | `i64::MAX`     | the rank has completed the step                                    |
 
 use crate::error::{Class, Error, Result};
+use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
@@ -19,8 +20,7 @@ use crate::report::Why;
 
 /// The error of a rank that fails because a rank on another node failed; the cause is not known
 /// here.
-pub const CAUSE_ELSEWHERE: Error =
-    Error::Unsupported("another rank cannot make a window over many nodes");
+pub const CAUSE_ELSEWHERE: Error = Error::Wrong(&messages::CAUSE_ELSEWHERE);
 
 const CLASS_BITS: u32 = 8;
 const FOLLOWS: i64 = 1 << 61;
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_error_comes_before_a_reason_to_delegate() {
-        let wrong = Error::Argument(Class::Disp, "displacement unit", 0);
+        let wrong = Error::Argument(&messages::DISP_UNIT, 0);
         let all = [
             StepOutcome::why(Why::Gpu),
             StepOutcome::error(Rank(1), &wrong),

@@ -4,8 +4,8 @@
 //! script loads. The warning is written when the first window is made. Correctness does not depend
 //! on it.
 
-use super::say;
 use crate::config::{Config, Fallback};
+use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sync::{AtomicBool, Ordering};
@@ -54,12 +54,7 @@ pub fn warn_once(host: &Host) {
         return;
     }
     let name = Host::seen().map_or_else(String::new, |(name, _)| format!(" ({name})"));
-    say(&format!(
-        "the launcher started {} processes, but MPI_COMM_WORLD has one rank: the launcher belongs \
-         to another MPI than the program{name}; start it with the launcher of that MPI \
-         (fompirun --mpi ...)",
-        started.processes
-    ));
+    filled!(messages::LONE_RANK; processes = started.processes, name).line().print();
 }
 
 /// Returns the numbers that the launcher of this process has passed. If one launcher was started

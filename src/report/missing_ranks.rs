@@ -6,8 +6,9 @@
 //! information that /proc has about the other ranks. In later calls on the communicator all ranks
 //! are known to have libfompi, and the report is printed only if FOMPI_VERBOSE is set.
 
-use super::{named, say};
+use super::named;
 use crate::config::{self, Config};
+use crate::messages::{self, Line, filled};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
@@ -25,8 +26,6 @@ const MARK_AFTER: Duration = Duration::from_millis(100);
 /// How long a rank waits once all ranks have arrived before it reports that they wait for other
 /// communicators: on a busy machine a collective call takes some time after the last arrival.
 const ARRIVAL: Duration = Duration::from_secs(2);
-/// The advice of a report.
-const REMEDY: &str = "start all ranks with the library, as fompirun does";
 
 /// A wait in the first collective call of a communicator.
 pub struct FirstCallWait<'a> {
@@ -122,7 +121,7 @@ impl<'a> FirstCallWait<'a> {
                         Search::OtherJobs => Some(text_of_other_jobs(self.call, rank)),
                         Search::Impossible => Some(text_of_unknown(self.call, rank)),
                     };
-                    text.inspect(|text| say(text));
+                    text.inspect(Line::print);
                 }
             }
         }
@@ -136,7 +135,7 @@ impl FirstCallWait<'_> {
         let (host, comm) = (self.host, self.comm);
         let search = self.finder.get_or_insert_with(|| Search::new(host, comm));
         if let (Search::ByEnvironment(finder), Ok(rank)) = (search, comm.rank(host).map(Rank)) {
-            text_without(rank, &finder.others()).inspect(|text| say(text));
+            text_without(rank, &finder.others()).inspect(Line::print);
         }
     }
 }
@@ -186,27 +185,19 @@ fn are_all_here(others: &[Other], size: u32) -> bool {
 }
 
 /// Returns the report of rank `rank` of a communicator with ranks of other jobs.
-fn text_of_other_jobs(call: &str, rank: Rank) -> String {
-    let waits = waits(call, rank, patience());
-    format!(
-        "{waits} for other ranks, of which some were started by MPI_Comm_spawn or are connected to \
-         this job: they may not have made this call yet, or run without libfompi"
-    )
+fn text_of_other_jobs(call: &str, rank: Rank) -> Line {
+    filled!(messages::OTHER_JOBS; rank, seconds = patience().as_secs(), call).line()
 }
 
 /// Returns the report of rank `rank`, which cannot find the others.
-fn text_of_unknown(call: &str, rank: Rank) -> String {
-    let waits = waits(call, rank, patience());
-    format!(
-        "{waits} for other ranks: they may not have made this call yet, or run without libfompi; \
-         then {REMEDY}"
-    )
+fn text_of_unknown(call: &str, rank: Rank) -> Line {
+    filled!(messages::UNKNOWN_RANKS; rank, seconds = patience().as_secs(), call).line()
 }
 
 /// Returns the report of rank `rank`. `others`: the other ranks of its node. `None`: a lower rank
 /// of the node prints the report.
-fn text(call: &str, rank: Rank, size: u32, others: &[Other]) -> Option<String> {
-    let waits = waits(call, rank, patience());
+fn text(call: &str, rank: Rank, size: u32, others: &[Other]) -> Option<Line> {
+    let seconds = patience().as_secs();
     if others.iter().any(|other| other.waits && other.rank < rank) {
         return None;
     }
@@ -215,46 +206,32 @@ fn text(call: &str, rank: Rank, size: u32, others: &[Other]) -> Option<String> {
         let absent = others.iter().filter(is_it).map(|other| (other.rank, Some(other.pid)));
         named(absent.collect())
     };
-    let text = match (absent(false), absent(true)) {
-        (Some(without), None) => {
-            format!(": libfompi is not loaded in {without}; {REMEDY}")
-        }
+    Some(match (absent(false), absent(true)) {
+        (Some(without), None) => filled!(messages::NOT_LOADED; rank, seconds, call, without).line(),
         (Some(without), Some(with)) => {
-            format!(" for {with}, and libfompi is not loaded in {without}; {REMEDY}")
+            filled!(messages::NOT_LOADED_AND_LATE; rank, seconds, call, without, with).line()
         }
-        (None, Some(with)) => format!(
-            " for {with}: libfompi is loaded there, but {call} was not called yet on this \
-             communicator"
-        ),
+        (None, Some(with)) => filled!(messages::LATE; rank, seconds, call, with).line(),
         (None, None) if others.len() + 1 < size.to_usize() => {
-            let here = others.len() + 1;
-            let here = match here {
+            let here = match others.len() + 1 {
                 1 => String::from("the only rank of its node"),
                 here => format!("as have all {here} ranks of its node"),
             };
-            format!(", {here}: is libfompi loaded on all other nodes? If not, {REMEDY}")
+            filled!(messages::NOT_ON_ALL_NODES; rank, seconds, call, here).line()
         }
-        (None, None) => {
-            String::from(", as all other ranks, which wait there for other communicators")
-        }
-    };
-    Some(waits + &text)
+        (None, None) => filled!(messages::ALL_WAIT; rank, seconds, call).line(),
+    })
 }
 
 /// Returns the report of rank `rank` on ranks of its node without libfompi. `None`: there are none,
 /// or a lower rank with libfompi prints it.
-fn text_without(rank: Rank, others: &[Other]) -> Option<String> {
+fn text_without(rank: Rank, others: &[Other]) -> Option<Line> {
     if others.iter().any(|other| other.has_library && other.rank < rank) {
         return None;
     }
     let without = others.iter().filter(|other| !other.has_library);
-    let names = named(without.map(|other| (other.rank, Some(other.pid))).collect())?;
-    Some(format!("libfompi is not loaded in {names}; {REMEDY}"))
-}
-
-/// Returns the begin of a report.
-pub fn waits(call: &str, rank: Rank, waited: Duration) -> String {
-    format!("rank {rank} has waited {} s in {call}", waited.as_secs())
+    let without = named(without.map(|other| (other.rank, Some(other.pid))).collect())?;
+    Some(filled!(messages::WITHOUT_LIBRARY; without).line())
 }
 
 #[cfg(test)]
@@ -267,14 +244,15 @@ mod tests {
 
     /// Returns the report of rank 1 of 9.
     fn report(others: &[Other]) -> String {
-        text("MPI_Win_create", Rank(1), 9, others).unwrap_or_default()
+        text("MPI_Win_create", Rank(1), 9, others).map_or_else(String::new, |line| line.to_string())
     }
 
     #[test]
     fn a_rank_without_the_library_is_named() {
         let text = report(&[other(Rank(0), false, false), other(Rank(2), true, true)]);
         let expected = "rank 1 has waited 20 s in MPI_Win_create: libfompi is not loaded in rank 0 \
-                        (process 100); start all ranks with the library, as fompirun does";
+                        (process 100); start all ranks with the library, as fompirun does \
+                        [FOMPI-W009]";
         assert_eq!(text, expected);
         let text = report(&[other(Rank(0), false, false), other(Rank(2), true, false)]);
         assert!(text.contains(" for rank 2 (process 102), and libfompi is not loaded in rank 0"));
@@ -284,7 +262,7 @@ mod tests {
     fn a_rank_that_is_late_is_named() {
         let text = report(&[other(Rank(0), true, false), other(Rank(2), true, true)]);
         let end = "for rank 0 (process 100): libfompi is loaded there, but MPI_Win_create was not \
-                   called yet on this communicator";
+                   called yet on this communicator [FOMPI-W011]";
         assert!(text.ends_with(end), "{text}");
     }
 
@@ -307,9 +285,9 @@ mod tests {
 
     #[test]
     fn a_report_on_ranks_that_are_not_found_says_that_they_may_be_late() {
-        let text = text_of_other_jobs("MPI_Win_create", Rank(0));
+        let text = text_of_other_jobs("MPI_Win_create", Rank(0)).to_string();
         assert!(text.contains("started by MPI_Comm_spawn or are connected to this job: they may"));
-        let text = text_of_unknown("MPI_Win_create", Rank(0));
+        let text = text_of_unknown("MPI_Win_create", Rank(0)).to_string();
         let reason = "they may not have made this call yet, or run without libfompi; then start";
         assert!(text.contains(reason), "{text}");
     }
@@ -329,7 +307,8 @@ mod tests {
         ];
         let expected =
             "libfompi is not loaded in rank 0 (process 100), rank 3 (process 103); start";
-        assert!(text_without(Rank(1), &others).is_some_and(|text| text.starts_with(expected)));
+        let text = text_without(Rank(1), &others).unwrap().to_string();
+        assert!(text.starts_with(expected), "{text}");
         assert_eq!(text_without(Rank(4), &others), None);
         assert_eq!(text_without(Rank(1), &others[1..2]), None);
     }

@@ -1,21 +1,22 @@
 //! Output of the library: one line for all windows with equal lines if FOMPI_VERBOSE is set, and
 //! one per job if windows are delegated. Rank 0 of the window prints them on standard error, by one
-//! write per line.
+//! write per line. Invariant: without FOMPI_VERBOSE each line has the code of a message.
 
 pub mod collective_outcome;
 pub mod lone_rank_warning;
 pub mod missing_ranks;
 
 use crate::config::{Config, Fallback};
-use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
+use crate::error::{Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
 use crate::memory::adopted::NotAdopted;
 use crate::memory::own_ranges::OwnRange;
+use crate::messages::{self, Filled, Line, Message, fill, filled, print_without_code};
 use crate::mpi::Flavor;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
+use core::fmt::Display;
 use parking_lot::Mutex;
-use std::io::Write;
 use std::time::Duration;
 
 /// Prints whether the memory that a rank exposes in a created window was adopted, if FOMPI_VERBOSE
@@ -23,7 +24,7 @@ use std::time::Duration;
 pub fn adoption(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
     let Some(range) = range.filter(|_| Config::get().verbose) else { return };
     let (call, rank) = (flavor.call(), rank.0);
-    say_once(match range.mapped() {
+    inform_once(match range.mapped() {
         Ok(part) => format!("{call}: rank {rank}: {} bytes adopted as shared memory", part.inner.1),
         Err(why) => format!("{call}: rank {rank}: process_vm, its memory is not adopted: {why}"),
     });
@@ -33,11 +34,13 @@ pub fn adoption(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
 pub fn kept(given: core::result::Result<(), NotAdopted>) {
     static SAID: AtomicBool = AtomicBool::new(false);
     // Relaxed: at worst two threads print.
+    let config = Config::get();
     if let Err(why) = given
-        && Config::get().verbose
+        && config.verbose
         && !SAID.swap(true, Ordering::Relaxed)
     {
-        say(&format!("MPI_Win_free: adopted memory of this process stays shared memory: {why}"));
+        let what = "MPI_Win_free: adopted memory of this process stays shared memory";
+        inform(config, &format!("{what}: {why}"));
     }
 }
 
@@ -46,9 +49,10 @@ pub fn kept(given: core::result::Result<(), NotAdopted>) {
 pub enum Why {
     /// the processes share no memory
     NoTransport,
-    /// the processes are on several nodes, and one has no RDMA device: why
+    /// the processes are on several nodes, and one has no RDMA device: the whole [`reason`]
     NoDevice(&'static str),
-    /// the processes are on several nodes, one node has a fast network, and verbs are not used
+    /// the processes are on several nodes, one node has a fast network, and verbs are not used: the
+    /// whole [`reason`]
     FastNetwork(&'static str),
     /// the processes share no memory, and FOMPI_NET=off
     NetOff,
@@ -76,44 +80,51 @@ pub enum Why {
     Memory,
 }
 
-// The number in the text below.
+// The number in the text of TOO_MANY_RANKS.
 const _: () = assert!(RANKS_MAX == 40_329);
 
+/// How the text of each reason begins.
+const DELEGATED: &str = "{call}: delegated to the host MPI: ";
+
+/// Returns the reason in the text of a message, without what all reasons begin with.
+fn reason(message: &'static Message) -> &'static str {
+    message.text.strip_prefix(DELEGATED).unwrap_or(message.text)
+}
+
+/// Returns such a reason with its values.
+pub fn filled_reason(filled: &Filled<'_>) -> String {
+    let mut text = String::new();
+    // A String takes everything.
+    let _ = fill(&mut text, reason(filled.message), filled.values);
+    text
+}
+
 impl Why {
+    fn message(self) -> &'static Message {
+        match self {
+            Why::NoTransport => &messages::NO_TRANSPORT,
+            Why::NoDevice(_) => &messages::NO_DEVICE,
+            Why::FastNetwork(_) => &messages::FAST_NETWORK,
+            Why::NetOff => &messages::NET_OFF,
+            Why::Links => &messages::LINKS_DIFFER,
+            Why::NoContact => &messages::NO_CONTACT,
+            Why::NoListener => &messages::CANNOT_LISTEN,
+            Why::TooMany => &messages::TOO_MANY_RANKS,
+            Why::Unregistered => &messages::UNREGISTERED,
+            Why::TooLarge => &messages::TOO_LARGE,
+            Why::Apart => &messages::APART,
+            Why::Denied => &messages::DENIED,
+            Why::Descriptors => &messages::DESCRIPTORS,
+            Why::Memory => &messages::MEMORY,
+            Why::Gpu => &messages::GPU,
+        }
+    }
+
+    /// Returns the reason, with its values.
     fn text(self) -> &'static str {
         match self {
-            Why::NoTransport => "its processes share no memory, and there is no other transport",
             Why::NoDevice(text) | Why::FastNetwork(text) => text,
-            Why::NetOff => "its processes share no memory, and FOMPI_NET=off",
-            Why::Links => "some of its processes have InfiniBand, others RoCE",
-            Why::NoContact => "a node does not reach another one over the network",
-            Why::NoListener => {
-                "a process cannot listen for others (FOMPI_NET_PORTS, FOMPI_NET_INTERFACE)"
-            }
-            Why::TooMany => {
-                "it has more than 40,329 processes, the most that a lock word can count"
-            }
-            Why::Unregistered => {
-                "the RDMA device cannot register all of its memory: a part may not be written; \
-                 FOMPI_NET=tcp registers nothing"
-            }
-            Why::TooLarge => {
-                "a node has less memory than the RDMA device would have to keep in place for it; \
-                 FOMPI_NET=tcp keeps none in place"
-            }
-            Why::Apart => "its processes are on several nodes",
-            Why::Denied => {
-                "its processes may not copy each other's memory (process_vm_readv and writev)"
-            }
-            Why::Descriptors => {
-                "one of its processes has no file descriptor left (ulimit -n); \
-                 the next window tries again"
-            }
-            Why::Memory => "there is no memory for its control words; the next window tries again",
-            Why::Gpu => {
-                "it is over memory of a GPU, or a GPU run-time library is loaded that does not say \
-                 what is"
-            }
+            why => reason(why.message()),
         }
     }
 }
@@ -154,17 +165,18 @@ impl Why {
         match (self, flavor) {
             (Why::Descriptors, Flavor::Allocate | Flavor::Shared) => Err(NO_DESCRIPTOR),
             (Why::Memory, Flavor::Allocate | Flavor::Shared) => {
-                Err(Error::Wrong(Class::NoMem, self.text()))
+                Err(Error::Wrong(&messages::NO_CONTROL_MEMORY))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Prints one line.
-pub fn say(line: &str) {
-    // One write: `eprintln!` makes several, which mix with those of other ranks.
-    let _ = std::io::stderr().write_all(format!("fompi: {line}\n").as_bytes());
+/// Prints a line of information if these settings have FOMPI_VERBOSE.
+pub fn inform(config: &Config, text: &str) {
+    if config.verbose {
+        print_without_code(text);
+    }
 }
 
 /// The lines about windows that this process has printed, and how often there was reason to.
@@ -172,10 +184,19 @@ static SAID: Mutex<Vec<(String, u64)>> = Mutex::new(Vec::new());
 /// The most lines that are kept there. Further ones are printed each time.
 const SAID_MAX: usize = 100;
 
-/// Prints a line about a window, unless it was printed before: then it only counts.
-pub fn say_once(line: String) {
-    if is_new(&mut SAID.lock(), &line) {
-        say(&line);
+/// Prints a line of information about a window if FOMPI_VERBOSE is set, unless it was printed
+/// before: then it only counts.
+pub fn inform_once(text: String) {
+    let config = Config::get();
+    if config.verbose && is_new(&mut SAID.lock(), &text) {
+        inform(config, &text);
+    }
+}
+
+/// Prints a warning about a window, unless it was printed before: then it only counts.
+fn print_once(line: &Line) {
+    if is_new(&mut SAID.lock(), &line.to_string()) {
+        line.print();
     }
 }
 
@@ -194,7 +215,7 @@ fn is_new(said: &mut Vec<(String, u64)>, line: &str) -> bool {
 /// Prints how often each line came that was not printed again. Call in MPI_Finalize.
 pub fn print_repeats() {
     for (line, times) in SAID.lock().drain(..).filter(|(_, times)| *times > 1) {
-        say(&format!("{times} times: {line}"));
+        print_without_code(&format!("{times} times: {line}"));
     }
 }
 
@@ -222,9 +243,10 @@ pub fn printable(name: &[u8]) -> String {
 /// Prints the error that ends the job, with the rank if the launcher has passed it to the process.
 /// Gives the launcher time to read the line: MPICH's launcher loses lines if several ranks end the
 /// job at once (4 of 60 jobs of three ranks).
-pub fn say_fatal(line: &str) {
+pub fn print_fatal(message: &Message, text: impl Display) {
     let rank = crate::config::rank().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-    say(&format!("{rank}{line}; the error handler ends the job by MPI_Abort"));
+    let end = "the error handler ends the job by MPI_Abort";
+    message.line(format_args!("{rank}{text}; {end}")).print();
     std::thread::sleep(READ_TIME);
 }
 
@@ -246,8 +268,8 @@ pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     // Relaxed: the flag orders nothing.
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == Rank::FIRST && (config.verbose || first && config.fallback == Fallback::Warn) {
-        let call = flavor.call();
-        say_once(format!("{call}: delegated to the host MPI: {}", why.text()));
+        let (call, why, message) = (flavor.call(), why.text(), why.message());
+        print_once(&message.line(format_args!("{call}: delegated to the host MPI: {why}")));
     }
 }
 
@@ -258,15 +280,6 @@ pub enum Wrong {
     Request,
     /// an operation on elements with which the standard does not pair it
     Pair,
-}
-
-impl Wrong {
-    fn text(self) -> &'static str {
-        match self {
-            Wrong::Request => "a request outside of a passive target epoch (MPI-4.1 \u{a7}12.3.5)",
-            Wrong::Pair => "an operation that does not go with the type (MPI-4.1 \u{a7}6.9.2)",
-        }
-    }
 }
 
 /// Decides about a wrong call: the library carries it out, and the first rank writes a line once;
@@ -281,8 +294,10 @@ pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
     // Relaxed: the flag orders nothing.
     let first = !SAID[wrong as usize].swap(true, Ordering::Relaxed);
     if first && config.fallback != Fallback::Quiet && crate::config::is_first_rank() {
-        let what = wrong.text();
-        say(&format!("{call}: {what} is carried out as MPIs do; FOMPI_STRICT=1 makes it an error"));
+        match wrong {
+            Wrong::Request => filled!(messages::CARRIED_REQUEST; call).line().print(),
+            Wrong::Pair => filled!(messages::CARRIED_PAIR; call).line().print(),
+        }
     }
     Ok(())
 }
@@ -290,11 +305,11 @@ pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
 /// Prints why this rank cannot reach another node, or cannot be reached: no other rank knows the
 /// cause.
 pub fn own_cause(rank: Rank, error: &Error) {
-    warn(&format!("rank {rank}: {error}"));
+    warn(&error.message().line(format_args!("rank {rank}: {error}")));
 }
 
 /// Prints once that ranks have different settings.
-pub fn differ(line: &str) {
+pub fn differ(line: &Line) {
     static SAID: AtomicBool = AtomicBool::new(false);
     // Relaxed: the flag orders nothing.
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -302,10 +317,10 @@ pub fn differ(line: &str) {
     }
 }
 
-fn warn(line: &str) {
+fn warn(line: &Line) {
     let config = Config::get();
     if config.verbose || config.fallback != Fallback::Quiet {
-        say(line);
+        line.print();
     }
 }
 
@@ -321,6 +336,16 @@ mod tests {
         assert_eq!(said, [(String::from("a"), 3), (String::from("b"), 1)]);
         let many = (0..2 * SAID_MAX).filter(|line| is_new(&mut said, &line.to_string())).count();
         assert_eq!((many, said.len()), (2 * SAID_MAX, SAID_MAX));
+    }
+
+    #[test]
+    fn a_reason_is_the_end_of_the_text_of_its_message() {
+        for why in [Why::NoTransport, Why::NoDevice(""), Why::FastNetwork(""), Why::Gpu] {
+            assert!(why.message().text.starts_with(DELEGATED));
+        }
+        let expected = "its processes share no memory, and FOMPI_NET=off";
+        assert_eq!(Why::NetOff.text(), expected);
+        assert_eq!(Why::NoDevice("cause").text(), "cause");
     }
 
     #[test]

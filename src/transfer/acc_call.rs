@@ -3,7 +3,7 @@
 
 use super::acc::{AccLock, guard_of_several, locked, single};
 use super::acc_run::{AccRun, Guard};
-use super::acc_sides::{Side, Sides, each_run, kinds_agree, same_layout};
+use super::acc_sides::{ORIGIN, RESULT, Side, Sides, each_run, kinds_agree, same_layout};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
@@ -12,9 +12,10 @@ use super::{Buffer, OpenTarget, Place, TargetBuffer, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::{Portion, Shape, each_portion};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::remote::Portions;
+use crate::messages;
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::LocalWindow;
@@ -35,10 +36,10 @@ pub(super) unsafe fn accumulate_shaped(
     op: Op,
 ) -> Result<()> {
     let place = *to.place;
-    let target_count = elements("invalid target count", target.count)?;
+    let target_count = elements(&messages::TARGET_COUNT, target.count)?;
     let target_shape = place.shape(target.datatype)?;
-    let origin = origin.map(|buffer| Side::new(place, buffer, "origin count")).transpose()?;
-    let result = result.map(|buffer| Side::new(place, buffer, "result count")).transpose()?;
+    let origin = origin.map(|buffer| Side::new(place, buffer, &ORIGIN)).transpose()?;
+    let result = result.map(|buffer| Side::new(place, buffer, &RESULT)).transpose()?;
     let target_bytes = total(&target_shape, target_count)?;
     if let Some(origin) = &origin {
         fits(origin.bytes, target_bytes)?;
@@ -359,7 +360,7 @@ pub(super) fn by_instruction(node: &LocalWindow, basic: Basic, at: *mut u8) -> b
 
 #[inline]
 pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
-    let unknown = || Error::Wrong(Class::Op, "the operation is not predefined");
+    let unknown = || Error::Wrong(&messages::OP_NOT_PREDEFINED);
     place.host.tables.ops.find(op).copied().ok_or_else(unknown)
 }
 
@@ -368,6 +369,6 @@ pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
 pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     match place.shape(datatype)? {
         Shape::Basic(basic) => Ok(basic),
-        _ => Err(Error::Wrong(Class::Type, "the datatype is not predefined")),
+        _ => Err(Error::Wrong(&messages::TYPE_NOT_PREDEFINED)),
     }
 }

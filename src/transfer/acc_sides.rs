@@ -8,6 +8,7 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{Op, pairs};
 use crate::datatype::type_map::{Shape, zip_elements};
 use crate::error::Result;
+use crate::messages::{self, Message};
 use crate::number::{Number, Offset};
 use std::sync::Arc;
 
@@ -23,14 +24,27 @@ pub struct Side {
     pub bytes: u64,
 }
 
+/// The messages about a buffer of the origin.
+pub struct SideMessages {
+    count: &'static Message,
+    address: &'static Message,
+}
+
+/// Those of the buffer whose data an accumulate combines.
+pub static ORIGIN: SideMessages =
+    SideMessages { count: &messages::ORIGIN_COUNT, address: &messages::NULL_ORIGIN };
+/// Those of the buffer for the values before.
+pub static RESULT: SideMessages =
+    SideMessages { count: &messages::RESULT_COUNT, address: &messages::NULL_RESULT };
+
 impl Side {
-    /// Checks a buffer. `what`: the name of its count in an error.
-    pub fn new(place: Place<'_>, buffer: Buffer, what: &'static str) -> Result<Side> {
-        let count = elements(what, buffer.count)?;
+    /// Checks a buffer, [`ORIGIN`] or [`RESULT`].
+    pub fn new(place: Place<'_>, buffer: Buffer, wrong: &'static SideMessages) -> Result<Side> {
+        let count = elements(wrong.count, buffer.count)?;
         let shape = place.shape(buffer.datatype)?;
         let bytes = total(&shape, count)?;
         if let (Shape::Basic(_), true) = (&shape, bytes > 0) {
-            not_null(buffer.address, "null pointer as the origin or result address")?;
+            not_null(buffer.address, wrong.address)?;
         }
         Ok(Side { address: buffer.address, count, shape, bytes })
     }

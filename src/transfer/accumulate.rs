@@ -16,8 +16,9 @@ use super::{Accumulation, Buffer, OpenTarget, Place, TargetBuffer};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;
 use crate::datatype::type_map::Block;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::location::{Location, Unmapped};
+use crate::messages;
 use crate::mpi::table::{HandleTable, Predefined};
 use crate::window::address::{By, Reach};
 
@@ -28,8 +29,9 @@ use crate::window::address::{By, Reach};
 #[inline(never)]
 pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
     let access = place.access_record(call.target.rank)?;
-    let op = operation(place, call.op)?;
+    // `accumulate_any` reports an unknown operation.
     if let Some((rank, record)) = access
+        && let Some(&op) = place.host.tables.ops.find(call.op)
         && op != Op::NoOp
         && let Some(elements) = elements_of(&place, call)
     {
@@ -53,7 +55,7 @@ pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
         }
     }
     // SAFETY: the caller guarantees the buffers.
-    unsafe { accumulate_any(&place, op, call) }
+    unsafe { accumulate_any(&place, call) }
 }
 
 /// Carries out an accumulate on any elements, wherever they are.
@@ -61,10 +63,11 @@ pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
 /// # Safety
 /// As for [`accumulate`].
 #[inline(never)]
-unsafe fn accumulate_any(place: &Place<'_>, op: Op, call: &Accumulation) -> Result<()> {
+unsafe fn accumulate_any(place: &Place<'_>, call: &Accumulation) -> Result<()> {
+    let op = operation(*place, call.op)?;
     let origin = (op != Op::NoOp).then_some(call.origin);
     if op == Op::NoOp && call.result.is_none() {
-        return Err(Error::Wrong(Class::Op, "MPI_NO_OP without a result"));
+        return Err(Error::Wrong(&messages::OP_WITHOUT_RESULT));
     }
     let Some(to) = place.access(call.target.rank)? else {
         return place.on_proc_null(origin.into_iter().chain(call.result), call.target);

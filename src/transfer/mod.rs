@@ -22,8 +22,9 @@ mod word_acc;
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::location::Location;
+use crate::messages::{self, Message};
 use crate::mpi::{Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::report::{self, Wrong};
@@ -170,10 +171,10 @@ impl Place<'_> {
         target: TargetBuffer,
     ) -> Result<()> {
         for buffer in buffers {
-            elements("invalid count", buffer.count)?;
+            elements(&messages::ORIGIN_COUNT, buffer.count)?;
             self.shape(buffer.datatype)?;
         }
-        elements("invalid target count", target.count)?;
+        elements(&messages::TARGET_COUNT, target.count)?;
         self.shape(target.datatype).map(drop)
     }
 
@@ -206,8 +207,8 @@ impl Place<'_> {
 }
 
 /// Checks a number of elements.
-fn elements(what: &'static str, count: i64) -> Result<u64> {
-    u64::try_from(count).map_err(|_| Error::Argument(Class::Count, what, count))
+fn elements(bad: &'static Message, count: i64) -> Result<u64> {
+    u64::try_from(count).map_err(|_| Error::Argument(bad, count))
 }
 
 /// Checks that data of one side fit into the other.
@@ -217,15 +218,15 @@ fn fits(bytes: u64, room: u64) -> Result<()> {
 
 /// Checks that a buffer that is used has an address.
 #[inline]
-fn not_null(address: *mut u8, what: &'static str) -> Result<()> {
-    if address.is_null() { Err(Error::Wrong(Class::Buffer, what)) } else { Ok(()) }
+fn not_null(address: *mut u8, null: &'static Message) -> Result<()> {
+    if address.is_null() { Err(Error::Wrong(null)) } else { Ok(()) }
 }
 
 /// Returns the error of an operation that the standard does not define for a kind of elements,
 /// unless MPIs carry it out.
 #[cold]
 fn unpaired(op: Op, basic: Basic) -> Result<()> {
-    let error = Error::Wrong(Class::Op, "the operation is not defined for the datatype");
+    let error = Error::Wrong(&messages::OP_UNDEFINED);
     match pairs_in_mpis(op, basic) {
         true => report::carry_out("MPI_Accumulate or its like", Wrong::Pair, error),
         false => Err(error),

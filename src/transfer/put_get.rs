@@ -13,6 +13,7 @@ use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::remote::{AtTarget, Network, OPERANDS_COPIED_MAX, Portions};
 use crate::fabric::shm::mapped::copy_quick;
+use crate::messages;
 use crate::number::{Number, Offset};
 use crate::sync::computed;
 use crate::window::address::{By, Reach};
@@ -92,7 +93,7 @@ pub unsafe fn transfer(
     if length == 0 {
         return Ok(());
     }
-    not_null(origin.address, "null pointer as the origin address")?;
+    not_null(origin.address, &messages::NULL_ORIGIN)?;
     let (here, reach) = (origin.address, Reach { first: 0, bytes: length });
     match place.node.at_once((rank, record), (target.disp, reach))? {
         // SAFETY: `at_once` checked the window's side, the caller guarantees the origin's.
@@ -122,7 +123,7 @@ unsafe fn is_kept(
         && record.access().asked().is_some()
         && let Some(bytes @ 1..=OPERANDS_COPIED_MAX) = place.dense_transfer(origin, target)
     {
-        not_null(origin.address, "null pointer as the origin address")?;
+        not_null(origin.address, &messages::NULL_ORIGIN)?;
         let reach = Reach { first: 0, bytes };
         if let Some(Location::Unmapped(Unmapped::Distant(there))) =
             place.node.at_once((rank, record), (target.disp, reach))?
@@ -211,8 +212,8 @@ unsafe fn transfer_shaped(
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
-    let origin_count = elements("invalid origin count", origin.count)?;
-    let target_count = elements("invalid target count", target.count)?;
+    let origin_count = elements(&messages::ORIGIN_COUNT, origin.count)?;
+    let target_count = elements(&messages::TARGET_COUNT, target.count)?;
     let origin_shape = to.place.shape(origin.datatype)?;
     let target_shape = to.place.shape(target.datatype)?;
     let origin_bytes = total(&origin_shape, origin_count)?;
@@ -225,7 +226,7 @@ unsafe fn transfer_shaped(
         return Ok(());
     }
     if let Shape::Basic(_) = origin_shape {
-        not_null(origin.address, "null pointer as the origin address")?;
+        not_null(origin.address, &messages::NULL_ORIGIN)?;
     }
     let shaped = Shaped {
         to,

@@ -13,8 +13,9 @@ use super::copies::CopyBuffer;
 use super::distant;
 use super::{Place, Quick, TargetBuffer, not_null};
 use crate::datatype::reduce::{self, Op};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::location::{Location, Unmapped};
+use crate::messages;
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::address::{By, Reach};
@@ -93,9 +94,9 @@ pub unsafe fn fetch_and_op(
     let op = operation(place, op)?;
     let basic = predefined(place, target.datatype)?;
     let Some(to) = access else { return Ok(()) };
-    not_null(result, "null pointer as the result address")?;
+    not_null(result, &messages::NULL_RESULT)?;
     if op != Op::NoOp {
-        not_null(origin.cast_mut(), "null pointer as the origin address")?;
+        not_null(origin.cast_mut(), &messages::NULL_ORIGIN)?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
     // Between nodes it costs a round trip to read the lock, and here no process can hold it.
@@ -122,12 +123,12 @@ pub unsafe fn compare_and_swap(
     let access = place.access(target.rank)?;
     let basic = predefined(place, target.datatype)?;
     if !basic.compares() {
-        return Err(Error::Wrong(Class::Type, "the datatype cannot be compared"));
+        return Err(Error::Wrong(&messages::TYPE_NOT_COMPARABLE));
     }
     let Some(to) = access else { return Ok(()) };
-    not_null(origin.cast_mut(), "null pointer as the origin address")?;
-    not_null(compare.cast_mut(), "null pointer as the compare address")?;
-    not_null(result, "null pointer as the result address")?;
+    not_null(origin.cast_mut(), &messages::NULL_ORIGIN)?;
+    not_null(compare.cast_mut(), &messages::NULL_COMPARE)?;
+    not_null(result, &messages::NULL_RESULT)?;
     let size = basic.extent();
     let reach = Reach { first: 0, bytes: size.to_u64() };
     to.at((target.disp, reach), By::All, |location| match location {

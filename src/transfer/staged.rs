@@ -14,6 +14,7 @@ use crate::datatype::reduce::Op;
 use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
 use crate::fabric::Way;
+use crate::messages;
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
 use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds, gpu};
@@ -330,8 +331,8 @@ fn runs(
     buffer: Buffer,
     target: TargetBuffer,
 ) -> Result<(Runs, (i64, u64))> {
-    let (count, target_count) =
-        (elements("invalid count", buffer.count)?, elements("invalid target count", target.count)?);
+    let count = elements(&messages::ORIGIN_COUNT, buffer.count)?;
+    let target_count = elements(&messages::TARGET_COUNT, target.count)?;
     let (shape, target_shape) = (place.shape(buffer.datatype)?, place.shape(target.datatype)?);
     let mut runs = Runs::new();
     let moved = total(&shape, count)?.min(total(&target_shape, target_count)?);

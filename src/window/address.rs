@@ -13,11 +13,12 @@ use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;
 use crate::epoch::access::{Hold, TargetAccess};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::cma::{Gathering, Process};
 use crate::fabric::location::{Location, Unmapped};
 use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
+use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use core::ptr;
@@ -83,7 +84,7 @@ impl Descriptor {
     #[cold]
     fn outside(&self, rank: Rank, disp: i64, reach: Reach) -> Error {
         if disp < 0 {
-            return Error::Argument(Class::Disp, "invalid target displacement", disp);
+            return Error::Argument(&messages::TARGET_DISP, disp);
         }
         let first = i128::from(disp) * i128::from(self.disp_unit) + i128::from(reach.first);
         let end = first + i128::from(reach.bytes);
@@ -192,7 +193,7 @@ impl LocalWindow {
             }
             Memory::Owned(views) => views,
             Memory::Attached(_) => {
-                return Err(Error::Wrong(Class::RmaFlavor, "the window is dynamic"));
+                return Err(Error::Wrong(&messages::WIN_DYNAMIC));
             }
         };
         let mapped = self.mapped(rank);
@@ -255,7 +256,7 @@ impl LocalWindow {
     /// window, which may have many parts.
     pub fn part(&self, rank: Rank) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
-            return Err(Error::Wrong(Class::RmaFlavor, "the window is dynamic"));
+            return Err(Error::Wrong(&messages::WIN_DYNAMIC));
         }
         let (index, exposed) = match self.many_nodes() {
             None => (Some(rank.on_only_node()), *self.blocks.descriptor(rank.on_only_node())),

@@ -7,29 +7,27 @@ use super::{LocalWindow, Memory, library_loads};
 use crate::epoch::lock::used_nodes::Wanted;
 use crate::epoch::regions::tables::{RegionEntry, RegionLocation, Regions};
 use crate::epoch::regions::{self, Table};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::cma::Gathering;
 use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Remote};
 use crate::memory::own_ranges::OwnRange;
 use crate::memory::{heap, maps};
+use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use core::ptr;
 
 /// The ranks have agreed that libfompi implements the window.
-const OF_A_GPU: Error = Error::Wrong(
-    Class::RmaAttach,
-    "a region in memory of a GPU, which only the host MPI may access (FOMPI_DISABLE=1)",
-);
+const OF_A_GPU: Error = Error::Wrong(&messages::REGION_OF_GPU);
 
 impl LocalWindow {
     /// Implements MPI_Win_attach.
     pub fn attach(&self, base: u64, size: i64) -> Result<()> {
         let regions = self.regions()?;
         if base == 0 && size > 0 {
-            return Err(Error::Wrong(Class::Buffer, "null pointer as the base of a region"));
+            return Err(Error::Wrong(&messages::REGION_NULL));
         }
         let last = base.saturating_add(size.max(1).cast_unsigned() - 1);
         if size > 0
@@ -68,7 +66,7 @@ impl LocalWindow {
     fn regions(&self) -> Result<&Regions> {
         match &self.memory {
             Memory::Attached(regions) => Ok(regions),
-            _ => Err(Error::Wrong(Class::RmaFlavor, "the window is not dynamic")),
+            _ => Err(Error::Wrong(&messages::WIN_NOT_DYNAMIC)),
         }
     }
 
@@ -144,9 +142,7 @@ impl LocalWindow {
                 let map = maps::map(&name)?;
                 work(Location::Mapped(map.base().wrapping_add(offset.to_usize())))
             }
-            RegionLocation::Mixed => Err(Error::Unsupported(
-                "one transfer across memory of MPI_Alloc_mem and other memory",
-            )),
+            RegionLocation::Mixed => Err(Error::Wrong(&messages::REGION_MIXED)),
         }
     }
 
@@ -182,7 +178,7 @@ impl LocalWindow {
     fn peer(&self, rank: Rank) -> Result<&Peer> {
         match self.many_nodes() {
             Some(many) => Ok(&many.part.target(self, rank)?.peer),
-            None => Err(Error::Unsupported("the device on one node")),
+            None => Err(Error::Wrong(&messages::NO_PEER)),
         }
     }
 }

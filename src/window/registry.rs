@@ -12,8 +12,9 @@
 use super::Window;
 use super::quick_window::{EPOCHS, TRANSFERS};
 use super::window_puts::WindowPuts;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::memory::gpu;
+use crate::messages;
 use crate::number::Number;
 use crate::sync::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::process;
@@ -208,11 +209,7 @@ pub fn reserve() -> Result<Entry> {
     let mut free = FREE.lock();
     let (number, raised) = (free.take(), free.raised);
     drop(free);
-    let limit = Error::Argument(
-        Class::Other,
-        "too many windows at once, limit",
-        SLOTS.to_u64().cast_signed(),
-    );
+    let limit = Error::Argument(&messages::TOO_MANY_WINDOWS, SLOTS.to_u64().cast_signed());
     number.map(|number| Entry { number, raised }).ok_or(limit)
 }
 

@@ -8,22 +8,20 @@ pub use crate::net_settings::{Net, NetSettings, Ports, Verbs};
 pub use crate::settings::{Config, Fallback, Strategy};
 
 use crate::config_files;
+use crate::known_names::unknown;
+use crate::messages::{self, Filled, Line, filled};
 use crate::object_at::object_at;
 use crate::variables::{self, LOADS_A_FILE, OF_TESTS, VARIABLES};
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
-
-/// Why a variable that names a file is ignored.
-const PRIVILEGED: &str = "has more rights than the user that started it (setuid, for example)";
 
 /// The variables in which launchers give a process its rank.
 const RANKS: [&str; 4] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
 
 /// Values and warnings.
-type Read = (Vec<GivenValue>, Vec<String>);
+type Read = (Vec<GivenValue>, Vec<Line>);
 
 /// The settings that values ask for.
 pub struct Applied {
@@ -32,7 +30,7 @@ pub struct Applied {
     /// the values in force, at most one for each variable; the others have their defaults
     pub in_force: Vec<GivenValue>,
     /// what is ignored, and why
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Line>,
 }
 
 impl Config {
@@ -42,8 +40,7 @@ impl Config {
         CONFIG.get_or_init(|| {
             let (config, warnings) = Config::read();
             if is_first_rank() {
-                let lines: String = warnings.iter().map(|w| format!("fompi: {w}\n")).collect();
-                let _ = std::io::stderr().write_all(lines.as_bytes());
+                warnings.iter().for_each(Line::print);
             }
             config
         })
@@ -51,7 +48,7 @@ impl Config {
 
     /// Returns the present settings, and warnings. A program may change its variables until its
     /// first call, so only the contents of files are kept.
-    pub fn read() -> (Config, Vec<String>) {
+    pub fn read() -> (Config, Vec<Line>) {
         let files = FILES.get_or_init(|| {
             let own = object_at(Config::read as *const () as usize);
             let path = own.as_ref().map(|(path, _)| Path::new(OsStr::from_bytes(path.to_bytes())));
@@ -101,34 +98,33 @@ fn apply_values(values: Vec<GivenValue>, privileged: bool) -> Applied {
     let mut in_force: Vec<GivenValue> = Vec::new();
     for given in values.into_iter().filter(|given| given.name.starts_with("FOMPI_")) {
         let GivenValue { name, value, source } = &given;
-        let mut warn = |why: String| {
+        let mut warn = |why: Filled<'_>| {
             warnings.push(match source {
-                ValueSource::Environment => why,
-                ValueSource::File(..) => format!("{source}: {why}"),
+                ValueSource::Environment => why.line(),
+                ValueSource::File(..) => why.message.line(format_args!("{source}: {why}")),
             });
         };
         if OF_TESTS.contains(&name.as_str()) {
             continue;
         }
         let Some(variable) = variables::named(name) else {
-            let names: Vec<&str> = names().collect();
-            let names = names.join(", ");
-            warn(format!("unknown variable {name}; the known ones are {names}"));
+            unknown(name, &names().collect::<Vec<_>>(), warn);
             continue;
         };
         let is_of_environment = *source == ValueSource::Environment;
         match variable.set {
             None if is_of_environment => {}
             None => {
-                warn(format!("{name} is ignored: fompirun reads it from the environment alone"));
+                warn(filled!(messages::OF_FOMPIRUN; name));
                 continue;
             }
             Some(_) if privileged && name == LOADS_A_FILE => {
-                warn(format!("{name} is ignored: this program {PRIVILEGED}"));
+                warn(filled!(messages::PRIVILEGED; name));
                 continue;
             }
             Some(set) if set(&mut config, value).is_none() => {
-                warn(format!("{name}={value} is ignored: it can be {}", variable.values));
+                let values = variable.values;
+                warn(filled!(messages::VALUE_IGNORED; name, value, values));
                 continue;
             }
             Some(_) => {}

@@ -2,6 +2,7 @@
 //! program with more rights than its user takes nothing from a file that users other than root can
 //! change.
 
+use crate::messages::{self, Line, filled};
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -55,8 +56,10 @@ pub fn files(library: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// Returns the values in a file, and warnings; nothing if there is no such file.
-pub fn read(path: &Path, privileged: bool) -> (Vec<GivenValue>, Vec<String>) {
-    let ignored = |why: &str| (Vec::new(), vec![format!("{} is ignored: {why}", path.display())]);
+pub fn read(path: &Path, privileged: bool) -> (Vec<GivenValue>, Vec<Line>) {
+    let shown = path.display();
+    let ignored =
+        |why: &str| (Vec::new(), vec![filled!(messages::FILE_IGNORED; path = shown, why).line()]);
     // Without O_NONBLOCK, opening a pipe would wait for its writer.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let (mut text, file) = match opened {
@@ -94,7 +97,7 @@ fn is_of_root(about: &Metadata) -> bool {
 
 /// Returns the values in a text, and a warning for each other line that is neither empty nor a
 /// comment.
-fn values_in(path: &Path, text: &str) -> (Vec<GivenValue>, Vec<String>) {
+fn values_in(path: &Path, text: &str) -> (Vec<GivenValue>, Vec<Line>) {
     let (mut values, mut warnings) = (Vec::new(), Vec::new());
     for (line, number) in text.lines().map(str::trim).zip(1..) {
         if line.is_empty() || line.starts_with('#') {
@@ -107,9 +110,7 @@ fn values_in(path: &Path, text: &str) -> (Vec<GivenValue>, Vec<String>) {
                 value: value.trim_start().to_owned(),
                 source,
             }),
-            _ => {
-                warnings.push(format!("{source}: `{line}` is ignored: a line is FOMPI_NAME=value"))
-            }
+            _ => warnings.push(filled!(messages::LINE_IGNORED; source, text = line).line()),
         }
     }
     (values, warnings)
@@ -137,7 +138,13 @@ mod tests {
         fn read(&self, privileged: bool) -> (usize, Vec<String>) {
             let (values, warnings) = read(&self.0, privileged);
             let shown = format!("{} is ignored: ", self.0.display());
-            (values.len(), warnings.iter().map(|line| line.replace(&shown, "")).collect())
+            (
+                values.len(),
+                warnings
+                    .iter()
+                    .map(|line| line.to_string().replace(&shown, "").replace(" [FOMPI-W039]", ""))
+                    .collect(),
+            )
         }
     }
 
@@ -169,7 +176,8 @@ mod tests {
         let (values, warnings) = values_in(Path::new("/a"), "FOMPI_NET tcp\nPATH=/\nFOMPI_NET=off");
         assert_eq!(values.len(), 1);
         assert_eq!(warnings.len(), 2);
-        assert!(warnings[0].starts_with("/a:1: `FOMPI_NET tcp` is ignored: "), "{}", warnings[0]);
+        let first = warnings[0].to_string();
+        assert!(first.starts_with("/a:1: `FOMPI_NET tcp` is ignored: "), "{first}");
     }
 
     #[test]
@@ -191,7 +199,7 @@ mod tests {
         }
         let (values, warnings) = read(written.0.parent().unwrap(), false);
         assert_eq!((values.len(), warnings.len()), (0, 1));
-        assert!(warnings[0].ends_with("it is no file"), "{}", warnings[0]);
+        assert!(warnings[0].to_string().contains("it is no file"), "{}", warnings[0]);
         assert_eq!(written.read(false), (1, Vec::new()));
     }
 
@@ -202,7 +210,8 @@ mod tests {
         symlink(&path, &path).unwrap();
         let (values, warnings) = read(&path, false);
         assert_eq!((values.len(), warnings.len()), (0, 1));
-        assert!(warnings[0].starts_with(&format!("{} is ignored: ", path.display())));
+        let start = format!("{} is ignored: ", path.display());
+        assert!(warnings[0].to_string().starts_with(&start));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The one error type of the crate. A variant is a mistake of the user or a refusal of the system;
-//! it has an MPI error class, and its text names the value and the limit. The function that finds
-//! the cause makes the `Error`, its callers pass it on by `?`, and only `abi` turns it into an
-//! error code (MPI-4.1 §12.6.1, §9.4).
+//! its message ([`messages`]) has the MPI error class and the text. The function that finds the
+//! cause makes the `Error`, its callers pass it on by `?`, and only `abi` turns it into an error
+//! code (MPI-4.1 §12.6.1, §9.4).
 
+pub use crate::error_class::Class;
+
+use crate::messages::{self, Message};
 use crate::rank_numbers::Rank;
 
 /// Keeps a text until the process ends, for an error that is made once per process or connection.
@@ -13,66 +16,6 @@ pub fn kept(text: impl Into<String>) -> &'static str {
 
 /// The result of everything that can fail inside the crate.
 pub type Result<T> = core::result::Result<T, Error>;
-
-macro_rules! classes {
-    ($($name:ident $doc:literal,)*) => {
-        /// MPI error classes that this library raises (MPI-4.1 §9.4); `mpi` knows their number in
-        /// each ABI.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum Class {
-            $(#[doc = $doc] $name,)*
-        }
-
-        impl Class {
-            /// All of them, in the order of their numbers here.
-            pub const ALL: &[Class] = &[$(Class::$name),*];
-
-            /// Its name in the standard.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Class::$name => $doc,)*
-                }
-            }
-
-            /// Returns the class with a number of ours, which another rank has sent.
-            pub fn from_number(number: u8) -> Class {
-                Class::ALL.get(number as usize).copied().unwrap_or(Class::Other)
-            }
-        }
-    };
-}
-
-classes! {
-    Buffer "MPI_ERR_BUFFER",
-    Count "MPI_ERR_COUNT",
-    Type "MPI_ERR_TYPE",
-    Comm "MPI_ERR_COMM",
-    Rank "MPI_ERR_RANK",
-    Request "MPI_ERR_REQUEST",
-    Group "MPI_ERR_GROUP",
-    Op "MPI_ERR_OP",
-    Arg "MPI_ERR_ARG",
-    Truncate "MPI_ERR_TRUNCATE",
-    Other "MPI_ERR_OTHER",
-    Intern "MPI_ERR_INTERN",
-    Keyval "MPI_ERR_KEYVAL",
-    NoMem "MPI_ERR_NO_MEM",
-    Info "MPI_ERR_INFO",
-    Size "MPI_ERR_SIZE",
-    Disp "MPI_ERR_DISP",
-    LockType "MPI_ERR_LOCKTYPE",
-    Assert "MPI_ERR_ASSERT",
-    Win "MPI_ERR_WIN",
-    RmaConflict "MPI_ERR_RMA_CONFLICT",
-    RmaSync "MPI_ERR_RMA_SYNC",
-    RmaRange "MPI_ERR_RMA_RANGE",
-    RmaAttach "MPI_ERR_RMA_ATTACH",
-    RmaShared "MPI_ERR_RMA_SHARED",
-    RmaFlavor "MPI_ERR_RMA_FLAVOR",
-    Unsupported "MPI_ERR_UNSUPPORTED_OPERATION",
-    Base "MPI_ERR_BASE",
-}
 
 /// A property that must be equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,14 +76,14 @@ pub enum Error {
         /// address of the first of them that is not attached
         address: u64,
     },
-    /// A call that is not legal in the epoch that the process is in (MPI-4.1 §12.5).
-    Epoch(&'static str),
-    /// An argument that is wrong in any context: its class, its name, and its value.
-    Argument(Class, &'static str, i64),
-    /// An error that a text states in full: its class, and the text. For an argument whose value
-    /// means nothing to people, such as a handle; and for a resource that a process of the window
-    /// has run out of.
-    Wrong(Class, &'static str),
+    /// An argument that is wrong in any context: a message whose placeholder is `value`, and the
+    /// value.
+    Argument(&'static Message, i64),
+    /// An error that its message states in full. For a call that is not legal in the epoch that the
+    /// process is in (MPI-4.1 §12.5); for an argument whose value means nothing to people, such as
+    /// a handle; for a resource that a process of the window has run out of; and for what the
+    /// standard offers and this library does not.
+    Wrong(&'static Message),
     /// More data than 64 bits count.
     DataTooLarge {
         /// number of items
@@ -165,8 +108,6 @@ pub enum Error {
         /// room for data in bytes
         room: u64,
     },
-    /// Something that the standard offers and this library does not, yet.
-    Unsupported(&'static str),
     /// A window that only the host MPI could make, with FOMPI_FALLBACK=error: the reason.
     NotDelegated(&'static str),
     /// A system call that failed.
@@ -294,36 +235,8 @@ pub enum Error {
     Host(i32),
 }
 
-impl Error {
-    /// The MPI error class of this error. For `Host` the code itself counts, not this class.
-    pub fn class(&self) -> Class {
-        match self {
-            Error::TargetRank { .. } => Class::Rank,
-            Error::OutsideWindow { .. } | Error::NotInRegion { .. } => Class::RmaRange,
-            Error::Overlap { .. } | Error::NotAttached { .. } => Class::RmaAttach,
-            Error::Epoch(_) => Class::RmaSync,
-            Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
-            Error::Wrong(class, _) => *class,
-            Error::DataTooLarge { .. } | Error::SpanTooLarge { .. } => Class::Count,
-            Error::InsideAllocation { .. } => Class::Base,
-            Error::Truncated { .. } => Class::Truncate,
-            Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
-            Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
-            Error::Runtime { .. } => Class::Other,
-            Error::NoVerbs(_) | Error::NoListener(_) | Error::Lost { .. } => Class::Other,
-            Error::Unanswered { .. } | Error::Differs { .. } => Class::Other,
-            Error::NoMemory { .. } | Error::TooMuch { .. } => Class::NoMem,
-            Error::Registration { .. } => Class::NoMem,
-            Error::Fault { .. } | Error::NoAccess { .. } => Class::RmaRange,
-            Error::OriginFault { .. } => Class::Buffer,
-            Error::Forbidden { .. } => Class::RmaShared,
-        }
-    }
-}
-
 /// A process of the window, this one or another, has no file descriptor left.
-pub const NO_DESCRIPTOR: Error =
-    Error::Wrong(Class::Other, "one of its processes has no file descriptor left (ulimit -n)");
+pub const NO_DESCRIPTOR: Error = Error::Wrong(&messages::NO_DESCRIPTOR);
 
 impl Error {
     /// Whether a process or the node has run out of file descriptors.

@@ -1,121 +1,163 @@
-//! Texts of the errors: what is wrong, the value, the limit, and the remedy where there is one. Not
-//! for their classes, which are in [`crate::error`].
+//! Messages of the errors, with their values. The texts are in [`crate::messages`].
 
-use crate::error::{Error, Fact};
+use crate::error::{Class, Error, Fact};
+use crate::messages::{self, Filled, Message, filled};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use core::fmt;
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// What to do with a message and its values.
+type Work<'a, T> = &'a mut dyn FnMut(Filled<'_>) -> T;
+
+impl Error {
+    /// Returns the message of this error.
+    pub fn message(&self) -> &'static Message {
+        self.with(&mut |filled| filled.message)
+    }
+
+    /// The MPI error class of this error. For `Host` the code itself counts, not this class.
+    pub fn class(&self) -> Class {
         match self {
-            Error::TargetRank { rank, size } => {
-                write!(f, "target rank {rank} is invalid: the window has {size} ranks")
-            }
+            Error::Refused { class, .. } => *class,
+            error => error.message().class.unwrap_or(Class::Other),
+        }
+    }
+
+    /// Does something with the message of this error and its values.
+    fn with<T>(&self, work: Work<'_, T>) -> T {
+        match self {
+            Error::TargetRank { rank, size } => work(filled!(messages::TARGET_RANK; rank, size)),
             Error::OutsideWindow { rank, first, end, bytes } => {
-                write!(f, "bytes {first} to {end} are outside of the window: ")?;
-                write!(f, "rank {rank} exposes {bytes} bytes")
+                work(filled!(messages::OUTSIDE_WINDOW; rank, first, end, bytes))
             }
             Error::Overlap { base, bytes, attached_base, attached_bytes } => {
-                write!(f, "{bytes} bytes at {base:#x} overlap the region of ")?;
-                write!(f, "{attached_bytes} bytes at {attached_base:#x}, which is attached")
+                let (base, attached_base) = (Hex(*base), Hex(*attached_base));
+                work(filled!(messages::REGION_OVERLAP; base, bytes, attached_base, attached_bytes))
             }
-            Error::NotAttached { base } => write!(f, "no region at {base:#x} is attached"),
+            Error::NotAttached { base } => {
+                work(filled!(messages::REGION_NOT_ATTACHED; base = Hex(*base)))
+            }
             Error::NotInRegion { rank, first, bytes, address } => {
-                write!(f, "address {address:#x} of rank {rank} is not attached: ")?;
-                write!(f, "the access has {bytes} bytes at {first:#x}")
+                let (first, address) = (Hex(*first), Hex(*address));
+                work(filled!(messages::NOT_IN_REGION; rank, first, bytes, address))
             }
-            Error::Argument(_, what, value) => write!(f, "{what} {value}"),
-            Error::DataTooLarge { count, item_bytes } => data_too_large(f, *count, *item_bytes),
-            Error::SpanTooLarge { count } => {
-                write!(f, "{count} items of this datatype span more than 2^63 - 1 bytes")
+            Error::Argument(message, value) => {
+                work(Filled { message, values: &[("value", value as &dyn fmt::Display)] })
             }
+            Error::Wrong(message) => work(Filled { message, values: &[] }),
+            Error::DataTooLarge { count, item_bytes } => {
+                work(filled!(messages::DATA_TOO_LARGE; count, item_bytes))
+            }
+            Error::SpanTooLarge { count } => work(filled!(messages::SPAN_TOO_LARGE; count)),
             Error::InsideAllocation { address } => {
-                write!(f, "address {address:#x} is inside an allocation, not at its beginning")
+                work(filled!(messages::INSIDE_ALLOCATION; address = Hex(*address)))
             }
-            Error::Truncated { bytes, room } => {
-                write!(f, "data of {bytes} bytes do not fit into a buffer of {room} bytes")
+            Error::Truncated { bytes, room } => work(filled!(messages::TRUNCATED; bytes, room)),
+            Error::Fault { rank, address } => {
+                work(filled!(messages::FAULT; rank, address = Hex(*address)))
             }
-            Error::Unsupported(what) => write!(f, "not supported: {what}"),
-            Error::NotDelegated(why) => not_delegated(f, why),
-            Error::Epoch(what) | Error::Wrong(_, what) => write!(f, "{what}"),
-            Error::System { call, errno } => system(f, call, *errno),
-            Error::Runtime { call, code } => write!(f, "{call} failed with error {code}"),
-            Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
-            Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),
-            Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
-            Error::Fault { rank, address } => fault(f, *address, format_args!("rank {rank}")),
-            Error::OriginFault { address } => fault(f, *address, format_args!("the origin")),
-            Error::Forbidden { call, rank, pid } => forbidden(f, call, *rank, *pid),
-            Error::Refused { rank, class } => write!(f, "{} on rank {rank}", class.name()),
-            Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
-            Error::NoListener(what) => write!(f, "cannot listen for other processes: {what}"),
-            Error::NoVerbs(what) => write!(f, "no usable RDMA device: {what}"),
-            Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
+            Error::OriginFault { address } => {
+                work(filled!(messages::ORIGIN_FAULT; address = Hex(*address)))
+            }
+            Error::Host(code) => work(filled!(messages::HOST_ERROR; code)),
+            error => error.with_refusal(work),
+        }
+    }
+
+    /// Does so for a refusal of the system or of another rank.
+    fn with_refusal<T>(&self, work: Work<'_, T>) -> T {
+        match self {
+            Error::NotDelegated(reason) => work(filled!(messages::NOT_DELEGATED; reason)),
+            Error::System { call, errno } => system(work, call, *errno),
+            Error::Runtime { call, code } => work(filled!(messages::RUNTIME; call, code)),
+            Error::NoMemory { bytes } => work(filled!(messages::NO_MEMORY; bytes)),
+            Error::TooMuch { own, all, limit, of } if own == all => {
+                work(filled!(messages::TOO_MUCH; own = Amount(*own), of, limit = Amount(*limit)))
+            }
+            Error::TooMuch { own, all, limit, of } => {
+                let (own, all, limit) = (Amount(*own), Amount(*all), Amount(*limit));
+                work(filled!(messages::TOO_MUCH_TOGETHER; own, all, limit, of))
+            }
+            Error::Died { rank, pid } => work(filled!(messages::DIED; rank, pid)),
+            Error::Forbidden { call, rank, pid } => {
+                work(filled!(messages::FORBIDDEN; call, rank, pid))
+            }
+            Error::Refused { rank, class } => {
+                work(filled!(messages::REFUSED; rank, class = class.name()))
+            }
+            Error::Differs { fact, rank, there, here } => {
+                differs(work, *fact, *rank, (*there, *here))
+            }
+            Error::NoListener(reason) => work(filled!(messages::NO_LISTENER; reason)),
+            Error::NoVerbs(reason) => work(filled!(messages::NO_VERBS; reason)),
+            Error::Registration { bytes, errno, limit: u64::MAX } => {
+                work(filled!(messages::REGISTRATION_FULL; bytes, errno))
+            }
+            Error::Registration { bytes, errno, limit } => {
+                work(filled!(messages::REGISTRATION_LIMIT; bytes, errno, limit))
+            }
             Error::Lost { rank, node, pid, cause } => {
-                process_of(f, *rank, node, *pid, format_args!("cannot be reached: {cause}"))
+                work(filled!(messages::LOST; process = Process(*rank, node, *pid), cause))
             }
             Error::NoAccess { rank, node, pid } => {
-                let what = format_args!("has an inaccessible page in the accessed range");
-                process_of(f, *rank, node, *pid, what)
+                work(filled!(messages::NO_ACCESS; process = Process(*rank, node, *pid)))
             }
             Error::Unanswered { rank, node, pid, cause } => {
-                let what = "did not respond (the next operation retries)";
-                process_of(f, *rank, node, *pid, format_args!("{what}: {cause}"))
+                work(filled!(messages::UNANSWERED; process = Process(*rank, node, *pid), cause))
             }
-            Error::Host(code) => write!(f, "error code {code} of the host MPI"),
+            error => unreachable!("{error:?} is a mistake of the user"),
         }
     }
 }
 
-/// Writes why libfompi does not make a window, and the setting that forbids another one.
-fn not_delegated(f: &mut fmt::Formatter<'_>, why: &str) -> fmt::Result {
-    write!(f, "libfompi cannot serve the window: {why}; FOMPI_FALLBACK=error forbids the host MPI")
-}
-
-/// Writes the data of a call that are more than the standard's types count.
-fn data_too_large(f: &mut fmt::Formatter<'_>, count: u64, item_bytes: u64) -> fmt::Result {
-    write!(f, "the data are too large: {count} items of {item_bytes} bytes exceed 2^63 - 1 bytes")
-}
-
-/// Writes an address of a process that the call cannot use.
-fn fault(f: &mut fmt::Formatter<'_>, address: u64, process: fmt::Arguments<'_>) -> fmt::Result {
-    write!(f, "address {address:#x} of {process} cannot be read or written")
-}
-
-/// Writes whose memory the system does not let this process copy, and the remedies.
-fn forbidden(f: &mut fmt::Formatter<'_>, call: &str, rank: Rank, pid: i32) -> fmt::Result {
-    write!(f, "{call}: permission denied for rank {rank} (process {pid}): allow ptrace between ")?;
-    write!(f, "ranks (kernel.yama.ptrace_scope=0, or SYS_PTRACE in containers), ")?;
-    write!(f, "or use MPI_Win_allocate")
-}
-
-/// Writes the amount of memory that was requested, and the limit.
-fn too_much(
-    f: &mut fmt::Formatter<'_>,
-    own: u64,
-    all: u64,
-    limit: u64,
-    of: &'static str,
-) -> fmt::Result {
-    write!(f, "{} requested on this rank, ", Amount(own))?;
-    if all != own {
-        write!(f, "{} by the ranks of this node together, ", Amount(all))?;
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with(&mut |filled| fmt::Display::fmt(&filled, f))
     }
-    write!(f, "and {of} has {}", Amount(limit))
+}
+
+/// The message of a system call that failed.
+fn system<T>(work: Work<'_, T>, call: &str, errno: i32) -> T {
+    match errno {
+        libc::EMFILE => work(filled!(messages::PROCESS_DESCRIPTORS; call)),
+        libc::ENFILE => work(filled!(messages::NODE_DESCRIPTORS; call)),
+        _ => {
+            let reason = std::io::Error::from_raw_os_error(errno);
+            work(filled!(messages::SYSTEM; call, reason))
+        }
+    }
+}
+
+/// The message of a property in which ranks differ.
+fn differs<T>(work: Work<'_, T>, fact: Fact, rank: Rank, (there, here): (u32, u32)) -> T {
+    let value = |number: u32| match number {
+        0 => String::from("not set"),
+        number => number.to_string(),
+    };
+    match fact {
+        Fact::Library => work(filled!(messages::NO_LIBRARY)),
+        Fact::Build => {
+            let (there, here) = (format!("{there:08x}"), format!("{here:08x}"));
+            work(filled!(messages::BUILD_DIFFERS; there, rank, here))
+        }
+        Fact::Setting(name) => {
+            let (there, here) = (value(there), value(here));
+            work(filled!(messages::SETTING_DIFFERS; name, there, rank, here))
+        }
+    }
+}
+
+/// An address.
+struct Hex(u64);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
 }
 
 /// Bytes as people write them: rounded, in the largest unit that is not larger than the number.
 struct Amount(u64);
-
-/// Writes which system call failed, and the reason.
-fn system(f: &mut fmt::Formatter<'_>, call: &str, errno: i32) -> fmt::Result {
-    match errno {
-        libc::EMFILE => write!(f, "{call}: this process has no file descriptor left (ulimit -n)"),
-        libc::ENFILE => write!(f, "{call}: this node has no file descriptor left (fs.file-max)"),
-        _ => write!(f, "{call} failed: {}", std::io::Error::from_raw_os_error(errno)),
-    }
-}
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,59 +170,16 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Writes in which property ranks differ, and the remedy.
-fn differs(
-    f: &mut fmt::Formatter<'_>,
-    fact: Fact,
-    rank: Rank,
-    there: u32,
-    here: u32,
-) -> fmt::Result {
-    let value = |number: u32| match number {
-        0 => String::from("not set"),
-        number => number.to_string(),
-    };
-    match fact {
-        Fact::Library => {
-            write!(
-                f,
-                "some ranks are without this libfompi.so: start all ranks with it, as fompirun does"
-            )
-        }
-        Fact::Build => {
-            write!(f, "libfompi.so is build {there:08x} on rank {rank}, {here:08x} here: ")?;
-            write!(f, "start all ranks with the same file")
-        }
-        Fact::Setting(name) => {
-            write!(f, "{name} is {} on rank {rank}, {} here: ", value(there), value(here))?;
-            write!(f, "start all ranks with the same value")
-        }
-    }
-}
+/// A process of another node, by its rank if that is known, its node and its process id.
+struct Process<'a>(Option<Rank>, &'a str, i32);
 
-/// Writes a process of another node, by its rank if that is known.
-fn process_of(
-    f: &mut fmt::Formatter<'_>,
-    rank: Option<Rank>,
-    node: &str,
-    pid: i32,
-    what: fmt::Arguments<'_>,
-) -> fmt::Result {
-    match rank {
-        Some(rank) => write!(f, "rank {rank} (process {pid} on node {node}) {what}"),
-        None => write!(f, "process {pid} on node {node} {what}"),
-    }
-}
-
-/// Writes why memory cannot be kept in place, with the limit and the remedy.
-fn registration(f: &mut fmt::Formatter<'_>, bytes: u64, errno: i32, limit: u64) -> fmt::Result {
-    write!(
-        f,
-        "the RDMA device may not use {bytes} bytes of memory (errno {errno}): locked memory "
-    )?;
-    match limit {
-        u64::MAX => write!(f, "is not limited, so the device or the node has run out of memory"),
-        limit => write!(f, "is limited to {limit} bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`"),
+impl fmt::Display for Process<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Process(rank, node, pid) = self;
+        match rank {
+            Some(rank) => write!(f, "rank {rank} (process {pid} on node {node})"),
+            None => write!(f, "process {pid} on node {node}"),
+        }
     }
 }
 

@@ -11,7 +11,11 @@ pub mod config;
 #[cfg(not(loom))]
 mod config_files;
 pub mod error;
+mod error_class;
 mod error_texts;
+#[cfg(not(loom))]
+pub mod known_names;
+pub mod messages;
 #[cfg(not(loom))]
 mod net_settings;
 pub mod number;

@@ -4,8 +4,8 @@
 use crate::command_line::EnvOptions;
 use crate::found_library::find_library;
 use crate::output::{print_json, print_lines};
-use crate::suggestions::nearest;
 use fompi_base::config::{self, Applied, GivenValue, ValueSource};
+use fompi_base::messages::Line;
 use fompi_base::variables::{VARIABLES, Variable};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ struct Listing<'a> {
     /// the configuration files, in the order in which they are read
     files: Vec<ListedFile>,
     variables: Vec<ListedVariable<'a>>,
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +64,7 @@ pub fn print(options: &EnvOptions) -> ExitCode {
             library: library.as_deref(),
             files: files(library.as_deref()),
             variables: VARIABLES.iter().map(|variable| listed(variable, &applied)).collect(),
-            warnings: &applied.warnings,
+            warnings: applied.warnings.iter().map(Line::to_string).collect(),
         };
         return print_json(&listing);
     }
@@ -74,7 +74,7 @@ pub fn print(options: &EnvOptions) -> ExitCode {
         let state = if file.exists { "read" } else { "absent" };
         lines.push(format!("file: {} ({state})", file.path.display()));
     }
-    warn(&applied.warnings);
+    applied.warnings.iter().for_each(Line::print);
     print_lines(&lines)
 }
 
@@ -117,15 +117,4 @@ fn text(variable: &Variable, applied: &Applied) -> String {
     let meanings = variable.meanings.iter();
     lines.extend(meanings.map(|(value, meaning)| format!("    {value}: {meaning}")));
     lines.join("\n")
-}
-
-/// Prints the library's warnings, each with the name that may be meant.
-fn warn(warnings: &[String]) {
-    for warning in warnings {
-        let unknown = warning.split_once("unknown variable ").map(|(_, rest)| rest);
-        let unknown = unknown.and_then(|rest| rest.split(';').next());
-        let near = unknown.and_then(|name| nearest(name, config::names()));
-        let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        eprintln!("fompi: {warning}{near}");
-    }
 }

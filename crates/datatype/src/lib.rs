@@ -6,7 +6,7 @@
 #![cfg(not(loom))]
 #![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 #![deny(unsafe_code)]
-use fompi_base::{error, number, sync};
+use fompi_base::{error, messages, number, sync};
 
 pub mod basic;
 #[allow(unsafe_code)] // elements of window memory

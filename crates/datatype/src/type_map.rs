@@ -23,7 +23,8 @@ pub use rows::Pieces;
 pub use strip::{Offsets, Portion, Scattered, Strip};
 
 use super::basic::Basic;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 use block::BasicKinds;
 use list::List;
@@ -330,7 +331,5 @@ fn narrow(wide: i128) -> Result<i64> {
 }
 
 fn too_large() -> Error {
-    let text =
-        "the datatype is too large: an offset, its extent or its size exceeds 2^63 - 1 bytes";
-    Error::Wrong(Class::Type, text)
+    Error::Wrong(&messages::TYPE_TOO_LARGE)
 }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use fompi_base::util;
-use fompi_base::{error, number, rank_numbers, sync};
+use fompi_base::{error, messages, number, rank_numbers, sync};
 use fompi_fabric as fabric;
 use fompi_sys as sys;
 

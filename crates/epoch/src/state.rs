@@ -16,6 +16,7 @@
 use super::access::{Access, TargetAccess, WindowAccess};
 use super::lock::{Held, Intent, SpareIntent};
 use crate::error::{Error, Result};
+use crate::messages;
 use crate::rank_numbers::Rank;
 use core::mem::take;
 use fompi_base::util::serial::Serial;
@@ -52,10 +53,10 @@ pub struct Epochs {
 }
 
 /// A request in an epoch of a fence or a start.
-pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");
-const NO_EPOCH: &str = "no access epoch is open";
-const NOT_LOCKED: &str = "target is not locked";
-const OTHER_EPOCH: &str = "another access epoch is open";
+pub const REQUEST: Error = Error::Wrong(&messages::REQUEST);
+const NO_EPOCH: Error = Error::Wrong(&messages::NO_EPOCH);
+const NOT_LOCKED: Error = Error::Wrong(&messages::NOT_LOCKED);
+const OTHER_EPOCH: Error = Error::Wrong(&messages::OTHER_EPOCH);
 
 impl Epochs {
     /// Starts without an epoch. `threads`: whether several threads may call.
@@ -102,9 +103,9 @@ impl Epochs {
         self.bookkeeping.with(|_| match self.access.get() {
             // Fence, LockAll: another thread has begun it since `opens` read the word.
             Access::FenceIdle | Access::Fence | Access::LockAll => Ok(()),
-            Access::None => Err(Error::Epoch(NO_EPOCH)),
-            Access::Start => Err(Error::Epoch("target is not in the group of MPI_Win_start")),
-            Access::Lock => Err(Error::Epoch(NOT_LOCKED)),
+            Access::None => Err(NO_EPOCH),
+            Access::Start => Err(Error::Wrong(&messages::NOT_IN_START_GROUP)),
+            Access::Lock => Err(NOT_LOCKED),
         })
     }
 
@@ -150,9 +151,9 @@ impl Epochs {
     #[inline]
     pub fn may_fence(&self) -> Result<()> {
         self.bookkeeping.with(|bookkeeping| match self.access.get() {
-            _ if bookkeeping.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            _ if bookkeeping.exposure.is_some() => Err(Error::Wrong(&messages::EXPOSURE_OPEN)),
             Access::None | Access::FenceIdle | Access::Fence => Ok(()),
-            _ => Err(Error::Epoch(OTHER_EPOCH)),
+            _ => Err(OTHER_EPOCH),
         })
     }
 
@@ -190,7 +191,7 @@ impl Epochs {
     pub fn take_started(&self) -> Result<Vec<Rank>> {
         match self.access.is(Access::Start) {
             true => Ok(self.bookkeeping.with(|bookkeeping| take(&mut bookkeeping.started))),
-            false => Err(Error::Epoch("no MPI_Win_start before it")),
+            false => Err(Error::Wrong(&messages::NO_START)),
         }
     }
 
@@ -214,10 +215,10 @@ impl Epochs {
     pub fn post(&self, origins: u32) -> Result<()> {
         self.bookkeeping.with(|bookkeeping| {
             if bookkeeping.exposure.is_some() {
-                return Err(Error::Epoch("an exposure epoch is open already"));
+                return Err(Error::Wrong(&messages::EXPOSURE_OPEN_ALREADY));
             }
             if self.access.is(Access::Fence) {
-                return Err(Error::Epoch("a fence epoch is open"));
+                return Err(Error::Wrong(&messages::FENCE_OPEN));
             }
             bookkeeping.exposure = Some(origins);
             Ok(())
@@ -228,7 +229,7 @@ impl Epochs {
     #[inline]
     pub fn posted(&self) -> Result<u32> {
         let exposure = self.bookkeeping.with(|bookkeeping| bookkeeping.exposure);
-        exposure.ok_or(Error::Epoch("no MPI_Win_post before it"))
+        exposure.ok_or(Error::Wrong(&messages::NO_POST))
     }
 
     /// Closes the exposure epoch.
@@ -254,10 +255,10 @@ impl Epochs {
     #[inline(always)]
     fn may_lock(&self, target: &TargetAccess) -> Result<()> {
         if !self.access.may_lock() {
-            return Err(Error::Epoch(OTHER_EPOCH));
+            return Err(OTHER_EPOCH);
         }
         if !target.is_closed() {
-            return Err(Error::Epoch("target is locked already"));
+            return Err(Error::Wrong(&messages::LOCKED_ALREADY));
         }
         Ok(())
     }
@@ -366,7 +367,7 @@ impl Epochs {
             // another thread still waits for this one: for the caller it is not locked.
             let held =
                 known.filter(|hold| *hold != Hold::Exclusive || !bookkeeping.intents.has_no_lock());
-            let Some(hold) = held else { return Err(Error::Epoch(NOT_LOCKED)) };
+            let Some(hold) = held else { return Err(NOT_LOCKED) };
             let spare = match hold {
                 Hold::Exclusive => bookkeeping.intents.end_lock(),
                 _ => SpareIntent::None,
@@ -417,7 +418,7 @@ impl Epochs {
     pub fn unlock_all(&self) -> Result<bool> {
         self.bookkeeping.with(|bookkeeping| {
             if !self.access.is(Access::LockAll) {
-                return Err(Error::Epoch("no MPI_Win_lock_all before it"));
+                return Err(Error::Wrong(&messages::NO_LOCK_ALL));
             }
             self.access.set(Access::None);
             Ok(!bookkeeping.unchecked)
@@ -427,14 +428,14 @@ impl Epochs {
     /// Whether a flush of a target is legal: it is in a passive target epoch.
     #[inline]
     pub fn may_flush<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> Result<()> {
-        if self.access.locks(target) { Ok(()) } else { Err(Error::Epoch(NOT_LOCKED)) }
+        if self.access.locks(target) { Ok(()) } else { Err(NOT_LOCKED) }
     }
 
     /// Whether a flush of all targets, or a sync in the middle of a passive epoch, is legal.
     pub fn may_flush_all(&self) -> Result<()> {
         match self.access.is_any_passive() {
             true => Ok(()),
-            false => Err(Error::Epoch("no target is locked")),
+            false => Err(Error::Wrong(&messages::NO_TARGET_LOCKED)),
         }
     }
 
@@ -453,16 +454,16 @@ impl Epochs {
     /// Whether the window may be freed: nothing is locked, started or posted.
     pub fn may_free(&self) -> Result<()> {
         self.bookkeeping.with(|bookkeeping| match self.access.get() {
-            _ if bookkeeping.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            _ if bookkeeping.exposure.is_some() => Err(Error::Wrong(&messages::EXPOSURE_OPEN)),
             // A fence epoch may be open: MPI_Win_free completes it by a fence.
             Access::None | Access::FenceIdle | Access::Fence => Ok(()),
-            _ => Err(Error::Epoch("an access epoch is open")),
+            _ => Err(Error::Wrong(&messages::ACCESS_OPEN)),
         })
     }
 
     /// Whether a new access epoch may begin: no other one is open.
     #[inline]
     fn may_begin_epoch(&self) -> Result<()> {
-        if self.access.is_idle() { Ok(()) } else { Err(Error::Epoch(OTHER_EPOCH)) }
+        if self.access.is_idle() { Ok(()) } else { Err(OTHER_EPOCH) }
     }
 }

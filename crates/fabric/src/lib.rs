@@ -26,7 +26,7 @@
 
 #[cfg(not(loom))]
 use fompi_base::config;
-use fompi_base::{error, number, rank_numbers, sync};
+use fompi_base::{error, messages, number, rank_numbers, sync};
 use fompi_datatype as datatype;
 use fompi_sys as sys;
 

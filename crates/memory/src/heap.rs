@@ -15,7 +15,8 @@
 
 use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::kept_max;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 use crate::sys::memory_limits;
 use crate::sys::page_bytes;
@@ -82,7 +83,7 @@ impl HeapPlace {
 }
 
 /// The place of a range that another process has published is outside of its segment.
-const DAMAGED: Error = Error::Wrong(Class::Intern, "corrupt location of memory from its owner");
+const DAMAGED: Error = Error::Wrong(&messages::DAMAGED_LOCATION);
 
 /// An allocated range of memory, which is given back on drop.
 pub struct HeapRange {

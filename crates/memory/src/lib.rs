@@ -6,7 +6,7 @@
 #![cfg(not(loom))]
 #![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 
-use fompi_base::{config, error, number, rank_numbers, sync};
+use fompi_base::{config, error, messages, number, rank_numbers, sync};
 use fompi_sys as sys;
 
 #[allow(dead_code)] // pages move only when a window is made

@@ -13,7 +13,8 @@ mod slots_fuzz;
 #[cfg(fuzzing)]
 pub use slots_fuzz::announcements;
 
-use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
+use crate::error::{Error, NO_DESCRIPTOR, Result};
+use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::Slot;
 use crate::sys::segment::{Mapping, Name, Segment};
@@ -31,7 +32,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 const OUT_OF_DESCRIPTORS: u64 = u64::MAX;
 
 /// An announcement that rank 0 has not made: it has damaged its memory.
-const DAMAGED: Error = Error::Wrong(Class::Intern, "corrupt window announcement from rank 0");
+const DAMAGED: Error = Error::Wrong(&messages::DAMAGED_ANNOUNCEMENT);
 
 /// The slots of an arena, as one rank knows them.
 pub struct Slots {

@@ -56,7 +56,7 @@ impl WideArena {
         }
         let report_waits = all.iter().all(|[_, reports]| *reports != 0);
         if rank == Rank::FIRST {
-            settings_differ(&offers).iter().for_each(|line| report::differ(line));
+            settings_differ(&offers).iter().for_each(report::differ);
         }
         let choice = DeviceChoice::of(&offers);
         if let Some(why) = no_device::refused(host, comm, choice, &offers)? {

@@ -4,11 +4,12 @@
 
 use crate::error::{Result, kept};
 use crate::fabric::net::{DeviceChoice, DeviceOffer, why_no_device};
+use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::report::Why;
+use crate::report::{Why, filled_reason};
 use parking_lot::Mutex;
 
 /// Returns the reason to delegate the windows, if that is the choice. All ranks learn why a rank
@@ -25,9 +26,8 @@ pub fn refused(
         DeviceChoice::Links => Some(Why::Links),
         DeviceChoice::NoDevice(rank) => {
             let cause = cause(host, comm, rank)?;
-            Some(Why::NoDevice(kept_once(format!(
-                "its processes are on several nodes, and one has no RDMA device ({cause})"
-            ))))
+            let filled = filled_reason(&filled!(messages::NO_DEVICE; call = "", cause));
+            Some(Why::NoDevice(kept_once(filled)))
         }
         DeviceChoice::Fast(without, rank) => {
             let cause = match without {
@@ -35,10 +35,8 @@ pub fn refused(
                 None => String::from("some of its processes have InfiniBand, others RoCE"),
             };
             let network = offers[rank.0.to_usize()].networks().text().unwrap_or_default();
-            Some(Why::FastNetwork(kept_once(format!(
-                "its processes are on several nodes, and that of rank {rank} has {network}, which \
-                 the MPI may use; FOMPI_NET=tcp selects TCP nevertheless ({cause})"
-            ))))
+            let filled = filled!(messages::FAST_NETWORK; call = "", rank, network, cause);
+            Some(Why::FastNetwork(kept_once(filled_reason(&filled))))
         }
     })
 }

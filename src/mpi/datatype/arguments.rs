@@ -1,6 +1,7 @@
 //! The numbers that a constructor of a datatype was called with, as the host MPI returns them.
 
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 
 /// The numbers among the arguments of a constructor, from the first to the last. The MPI checked
@@ -39,12 +40,11 @@ impl<'a> Numbers<'a> {
 
 /// The error that the host MPI contradicts itself.
 pub fn short() -> Error {
-    Error::Argument(Class::Intern, "datatype with arguments missing or wrong", 0)
+    Error::Wrong(&messages::TYPE_ARGUMENTS)
 }
 
 /// Returns `displacement` times `unit` bytes.
 pub fn scaled(displacement: i64, unit: i64) -> Result<i64> {
-    let what = "datatype with too large a displacement";
-    let too_far = Error::Argument(Class::Type, what, displacement);
+    let too_far = Error::Argument(&messages::TYPE_DISPLACEMENT, displacement);
     displacement.checked_mul(unit).ok_or(too_far)
 }

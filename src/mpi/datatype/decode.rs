@@ -8,7 +8,8 @@ use super::arguments::{Numbers, scaled, short};
 use super::array::{self, ArrayNumbers};
 use crate::datatype::basic::Basic;
 use crate::datatype::type_map::{Layout, Shape};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::mpi::constants::Constants;
 use crate::mpi::handle::Handle;
 use crate::number::Number;
@@ -66,7 +67,7 @@ impl Combiner {
             (c.combiner_value_index, Combiner::ValueIndex),
         ];
         let found = known.iter().find(|(known, _)| *known == number);
-        let unknown = Error::Argument(Class::Type, "datatype of unknown combiner", number.into());
+        let unknown = Error::Argument(&messages::TYPE_COMBINER, number.into());
         found.map(|(_, combiner)| *combiner).ok_or(unknown)
     }
 
@@ -172,7 +173,7 @@ fn part(contents: &impl Contents, datatype: Handle, levels: u32) -> Result<Layou
     }
     let envelope = contents.envelope(datatype)?;
     let shape = match levels {
-        0 => Err(Error::Unsupported("a datatype of more than 200 levels")),
+        0 => Err(Error::Wrong(&messages::TYPE_LEVELS)),
         _ => taken_apart(contents, datatype, &envelope, levels),
     };
     if !envelope.combiner.is_predefined() {
@@ -210,7 +211,7 @@ const EXTENSIONS: [(i64, Basic); 6] = [
 
 fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
     let kind = kinds.iter().find(|(bytes, _)| *bytes == size);
-    let unknown = Error::Argument(Class::Type, "unsupported predefined datatype of size", size);
+    let unknown = Error::Argument(&messages::TYPE_SIZE, size);
     kind.map(|(_, basic)| Shape::Basic(*basic)).ok_or(unknown)
 }
 
@@ -219,9 +220,8 @@ fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
 fn named(size: i64, datatype: Handle) -> Result<Shape> {
     match size {
         0 => Ok(Shape::Derived(Layout::empty().into())),
-        _ => sized(&EXTENSIONS, size).map_err(|_| {
-            Error::Argument(Class::Type, "invalid datatype", datatype.to_u64().cast_signed())
-        }),
+        _ => sized(&EXTENSIONS, size)
+            .map_err(|_| Error::Argument(&messages::TYPE_UNKNOWN, datatype.to_u64().cast_signed())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::datatype::type_map::Layout;
+use crate::error::Class;
 use crate::mpi::constants::MPICH;
 use std::cell::Cell;
 use std::sync::Arc;

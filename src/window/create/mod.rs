@@ -43,9 +43,10 @@ use super::{
 use crate::config::Config;
 use crate::epoch::lock::standing::leaves_after;
 use crate::epoch::state::Epochs;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::layout;
 use crate::memory::own_ranges::OwnRange;
+use crate::messages;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::hints::{ADOPT, Hints, NONCONTIG};
@@ -155,7 +156,7 @@ pub fn make(
     let allowed = allowed.and_then(|()| report::may_delegate(why));
     if !comm.all(host, allowed.is_ok())? {
         allowed?;
-        return Err(Error::Unsupported("another rank refuses to delegate the window").into());
+        return Err(Error::Wrong(&messages::ANOTHER_REFUSES).into());
     }
     report::delegated(request.flavor, why, Rank(comm.rank(host)?));
     Ok(Made::Window(delegate(host, &request, entry?)?))
@@ -172,7 +173,7 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
             way += ", because its processes may not copy each other's memory";
         }
         let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
-        report::say_once(format!(
+        report::inform_once(format!(
             "{call}: {ranks}, {bytes} bytes, transport: {transport}{way} ({abi})"
         ));
     }
@@ -234,25 +235,17 @@ fn agree_apart(
 fn own_request(request: &WindowRequest, hints: &Hints) -> Result<OwnRequest> {
     let bytes = request.size.cast_unsigned().to_u64();
     if request.size < 0 {
-        return Err(Error::Argument(Class::Size, "invalid size", request.size as i64));
+        return Err(Error::Argument(&messages::SIZE, request.size as i64));
     }
     if request.disp_unit <= 0 {
-        return Err(Error::Argument(
-            Class::Disp,
-            "invalid displacement unit",
-            request.disp_unit as i64,
-        ));
+        return Err(Error::Argument(&messages::DISP_UNIT, request.disp_unit as i64));
     }
     let memory = match request.flavor {
         Flavor::Dynamic => Memory::Dynamic,
         Flavor::Create => {
             let address = request.base.expose_provenance().to_u64();
             if address.checked_add(bytes).is_none() {
-                return Err(Error::Argument(
-                    Class::Size,
-                    "size beyond the last address,",
-                    request.size as i64,
-                ));
+                return Err(Error::Argument(&messages::SIZE_BEYOND, request.size as i64));
             }
             Memory::Expose { address, bytes }
         }
@@ -407,7 +400,7 @@ fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle,
     let (out, made) = ((&raw mut memory).cast::<c_void>(), &raw mut native);
     let call = &host.call;
     let unit = c_int::try_from(disp_unit);
-    let wide = || Error::Argument(Class::Disp, "invalid displacement unit", disp_unit as i64);
+    let wide = || Error::Argument(&messages::DISP_UNIT, disp_unit as i64);
     let allocate = |small: AllocateFn, large: Option<AllocateLargeFn>| match (unit, large) {
         // SAFETY: the arguments are the user's own, passed on unchanged, and out parameters.
         (Ok(unit), _) => Ok(unsafe { small(size, unit, info, comm, out, made) }),

@@ -16,8 +16,8 @@ use super::registry;
 use super::{LocalWindow, Window};
 use crate::arena::wait_progress::{NodeIdle, Waiting};
 use crate::config::Config;
+use crate::messages::Line;
 use crate::report::missing_ranks::patience;
-use crate::report::say;
 use std::time::{Duration, Instant};
 use text::Call;
 
@@ -42,7 +42,7 @@ pub fn report_if_due(idle: &NodeIdle, wait: &mut Waiting) {
     if let Some(collective) = idle.collective() {
         if Config::get().verbose && waited >= *wait.due.get_or_insert_with(patience) {
             wait.due = wait.due.map(|due| due * 2);
-            text::collective_line(idle.arena(), collective, waited).inspect(|line| say(line));
+            text::collective_line(idle.arena(), collective, waited).inspect(Line::print);
         }
         return;
     }
@@ -61,7 +61,7 @@ pub fn report_if_due(idle: &NodeIdle, wait: &mut Waiting) {
     if waited >= *wait.due.get_or_insert(times.due) {
         wait.due = wait.due.map(|due| due * 2);
         if reports_waits || call.is_deadlock(window, node) {
-            text::line(window, node, call, waited).inspect(|line| say(line));
+            text::line(window, node, call, waited).inspect(Line::print);
         }
     }
 }

@@ -2,10 +2,11 @@
 //! other ranks in calls on them. Before the last barrier of a window each rank stores its time in a
 //! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
+use crate::config::Config;
 use crate::fabric::layout::WAITED;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
-use crate::report::{printable, say};
+use crate::report::{inform, printable};
 use crate::window::protocols::on_words;
 use crate::window::{Flavor, LocalWindow, Window, registry};
 use parking_lot::Mutex;
@@ -96,7 +97,7 @@ pub fn print() {
             rows.entry(kind(window, node, false)).or_default().add([(Rank::FIRST, total.ns())]);
         }
     });
-    text(rows).inspect(|text| say(text));
+    text(rows).inspect(|text| inform(Config::get(), text));
 }
 
 fn text(rows: BTreeMap<Kind, Row>) -> Option<String> {

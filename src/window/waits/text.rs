@@ -14,8 +14,9 @@ use crate::epoch::{fence, pscw};
 use crate::fabric::layout::{self, LOCK};
 use crate::fabric::shm::words::CpuWords;
 use crate::fabric::{WordAt, WordId, Words};
+use crate::liveness::deadlocks::LockChain;
+use crate::messages::{self, Line, filled};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
-use crate::report::missing_ranks::waits;
 use crate::report::named;
 use crate::sync::Ordering;
 use crate::sys::process;
@@ -72,16 +73,21 @@ impl Call {
 
 /// Returns the line of a thread that has waited for `waited` in `call`. `None`: another rank of the
 /// node prints it.
-pub fn line(window: &Window, node: &LocalWindow, call: Call, waited: Duration) -> Option<String> {
-    let whom = match call {
-        Call::Fence => absent(node)?,
-        Call::Start => not_posted(window, node),
-        Call::Wait => not_complete(node),
+pub fn line(window: &Window, node: &LocalWindow, call: Call, waited: Duration) -> Option<Line> {
+    let (whom, deadlock) = match call {
+        Call::Fence => (absent(node)?, None),
+        Call::Start => (not_posted(window, node), None),
+        Call::Wait => (not_complete(node), None),
         Call::Queue(wanted) => queue(window, node, wanted),
     };
     let (rank, pid, seconds) = (node.rank, process::id(), waited.as_secs());
     let (call, window) = (call.name(node), label(window));
-    Some(format!("rank {rank} (process {pid}) has waited {seconds} s in {call}, {window}{whom}"))
+    Some(match deadlock {
+        Some(unless) => {
+            filled!(messages::DEADLOCK; rank, pid, seconds, call, window, whom, unless).line()
+        }
+        None => filled!(messages::WAITS; rank, pid, seconds, call, window, whom).line(),
+    })
 }
 
 /// Returns ranks of the window as text, with the process ids of those on this node; empty if there
@@ -126,18 +132,14 @@ fn absent_on_node(
 
 /// Returns the line of a thread that has waited for `waited` in a call that makes or frees a
 /// window. `None`: another rank of the node prints it, or all have arrived.
-pub fn collective_line(
-    arena: &Arc<Arena>,
-    wait: CollectiveWait,
-    waited: Duration,
-) -> Option<String> {
+pub fn collective_line(arena: &Arc<Arena>, wait: CollectiveWait, waited: Duration) -> Option<Line> {
     let absent = absent_on_node(&collective_words(arena, wait), 1)?;
     let process =
         |rank: &RankOnNode| (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid));
-    let names = named(absent.iter().map(process).collect())?;
-    let window = label_at(arena, wait.slot).map(|label| format!(", {label},"));
-    let waits = waits(wait.call, arena.name_of(arena.rank), waited);
-    Some(format!("{waits}{} for {names}", window.unwrap_or_default()))
+    let whom = named(absent.iter().map(process).collect())?;
+    let window = label_at(arena, wait.slot).map(|label| format!(", {label},")).unwrap_or_default();
+    let (rank, seconds, call) = (arena.name_of(arena.rank), waited.as_secs(), wait.call);
+    Some(filled!(messages::WAITS_COLLECTIVELY; rank, seconds, call, window, whom).line())
 }
 
 /// Returns how a line names the window whose control words are in a slot, if a window of this
@@ -182,26 +184,29 @@ fn not_complete(node: &LocalWindow) -> String {
     text
 }
 
-/// Returns what a thread with a queue node waits for.
-fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
+/// Returns what a thread with a queue node waits for; and if that is a deadlock, what may end it.
+fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> (String, Option<&'static str>) {
+    let chain = || claims::own(window, node, wanted).and_then(|own| own.chain());
+    let holders = |known: Option<LockChain>, unknown: &dyn Fn() -> String| match known {
+        Some(LockChain { links, deadlock }) => (links, deadlock),
+        None => (unknown(), None),
+    };
     match wanted {
         Wanted::Lock(target) => {
             let is_alone = claims::locks(window).any(|lock| lock == (target, Hold::Exclusive));
             let kind = if is_alone { "exclusive" } else { "shared" };
             let of = ranks(node, [target]);
-            let holders = claims::own(window, node, wanted)
-                .and_then(|own| own.holder())
-                .unwrap_or_else(|| format!(", {}", lock_holders(node, target, is_alone)));
-            format!(", for the {kind} lock of {of}{holders}")
+            let unknown = || format!(", {}", lock_holders(node, target, is_alone));
+            let (holders, deadlock) = holders(chain(), &unknown);
+            (format!(", for the {kind} lock of {of}{holders}"), deadlock)
         }
-        Wanted::LockAll => claims::own(window, node, wanted)
-            .and_then(|own| own.holder())
-            .unwrap_or_else(|| String::from(all_holders(node))),
+        Wanted::LockAll => holders(chain(), &|| String::from(all_holders(node))),
         Wanted::Accumulate(rank) => {
-            format!(", for the end of another accumulate on {}", ranks(node, [rank]))
+            (format!(", for the end of another accumulate on {}", ranks(node, [rank])), None)
         }
         Wanted::Regions(rank) => {
-            format!(", for the end of another call on what {} has attached", ranks(node, [rank]))
+            let of = ranks(node, [rank]);
+            (format!(", for the end of another call on what {of} has attached"), None)
         }
     }
 }

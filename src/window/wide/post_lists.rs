@@ -23,12 +23,13 @@ use super::WideWindow;
 use super::word_locations::Ranks;
 use crate::arena::wide::AREA_WORDS;
 use crate::epoch::exposure::Lists;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::net::{Exposed, Peer};
 use crate::fabric::remote::{Addressed, Bytes, Remote, Transport};
 use crate::fabric::remote_words::Far;
 use crate::fabric::{WordId, Words};
+use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering};
@@ -87,7 +88,7 @@ impl LongList {
         let area = (place >> AREA_AT).to_usize();
         let length = (place >> LENGTH_AT & LONG).to_usize();
         if area >= AREAS || length > area_length(area) {
-            return Err(Error::Wrong(Class::Intern, "corrupt list of posts at the target"));
+            return Err(Error::Wrong(&messages::DAMAGED_POSTS));
         }
         Ok(Some(LongList { area, length }))
     }

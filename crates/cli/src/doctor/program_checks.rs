@@ -3,6 +3,7 @@
 use super::findings::{FileRoot, Finding, Severity};
 use crate::info::program_report;
 use fompi_base::config::Applied;
+use fompi_base::messages::Line;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,10 +38,10 @@ pub fn of_library(library: Result<&PathBuf, &String>) -> Vec<Finding> {
 
 /// Unknown variables, and values that are ignored.
 pub fn of_variables(settings: &Applied) -> Vec<Finding> {
-    let finding = |warning: &String| Finding {
+    let finding = |warning: &Line| Finding {
         severity: Severity::Error,
         check: "variable",
-        problem: warning.clone(),
+        problem: warning.to_string(),
         remedy: "`fompi env` lists the variables and their values".into(),
         page: "docs/reference/environment.md",
     };

@@ -12,7 +12,8 @@ use super::strip::{Portion, Strip};
 use super::superpose::{one_row, superpose};
 use super::{Layout, Shape};
 use crate::basic::Basic;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::messages;
 use crate::number::Number;
 use core::iter;
 use std::sync::Arc;
@@ -117,8 +118,7 @@ pub fn zip_elements(
         let (mut first, mut second) =
             (from.take().or_else(|| origin.next())?, to.take().or_else(|| target.next())?);
         if first.basic != second.basic {
-            let differ = "origin and target have elements of different types";
-            return Some(Err(Error::Wrong(Class::Type, differ)));
+            return Some(Err(Error::Wrong(&messages::TYPES_DIFFER)));
         }
         let (basic, count) = (first.basic, first.count.min(second.count));
         let run = (first.offset, second.offset, basic, count);

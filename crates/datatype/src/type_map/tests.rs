@@ -3,6 +3,7 @@
 
 use super::block::{Piece, members};
 use super::*;
+use crate::error::Class;
 
 impl Layout {
     /// The blocks of one item.

@@ -21,10 +21,11 @@ pub use super::region::RegionEntry;
 pub use copies_fuzz::region_tables;
 
 use super::registered::{RegionRun, RegisteredRegions};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::Words;
 use crate::fabric::net::Wire;
 use crate::lock::Nodes;
+use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::regions::{self, Change, Table};
@@ -61,9 +62,8 @@ impl OwnTable {
     /// address or a byte of it is attached already.
     pub fn attach(&mut self, base: u64, size: i64, place: Option<(Name, u64)>) -> Result<Change> {
         let bytes = u64::try_from(size);
-        let bytes = bytes.map_err(|_| Error::Argument(Class::Size, "invalid region size", size))?;
-        let beyond =
-            Error::Argument(Class::RmaAttach, "memory beyond the last address, size", size);
+        let bytes = bytes.map_err(|_| Error::Argument(&messages::REGION_SIZE, size))?;
+        let beyond = Error::Argument(&messages::REGION_BEYOND, size);
         // No process has memory in the upper half of the address space.
         let end = base.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(beyond)?;
         if bytes == 0 {
@@ -148,8 +148,7 @@ pub enum RegionLocation {
 }
 
 /// The words or entries that a target has published are corrupt.
-const DAMAGED: Error =
-    Error::Wrong(Class::Intern, "corrupt table of attached memory at the target");
+const DAMAGED: Error = Error::Wrong(&messages::DAMAGED_REGIONS);
 
 /// A copy of a target's table.
 #[derive(Default)]

@@ -262,20 +262,20 @@ fn an_operation_that_failed_after_a_fence_begins_no_epoch() {
 #[test]
 fn requests_are_for_passive_target_epochs() {
     let epochs = Process::new(100, false);
-    assert_eq!(epochs.may_request(Rank(0)), Err(Error::Epoch(NO_EPOCH)));
+    assert_eq!(epochs.may_request(Rank(0)), Err(NO_EPOCH));
     epochs.fenced(true);
     assert_eq!(epochs.may_request(Rank(0)), Err(REQUEST));
     epochs.accessed();
     assert!(epochs.may_request(Rank(0)) == Err(REQUEST) && epochs.may_access(Rank(0)).is_ok());
     epochs.fenced(false);
-    assert_eq!(epochs.may_request(Rank(0)), Err(Error::Epoch(NO_EPOCH)));
+    assert_eq!(epochs.may_request(Rank(0)), Err(NO_EPOCH));
     epochs.start(&[Rank(0)]).unwrap();
     assert!(epochs.may_request(Rank(0)) == Err(REQUEST) && epochs.may_access(Rank(0)).is_ok());
     assert!(epochs.may_request(Rank(1)).is_err_and(|error| error != REQUEST));
     epochs.completed();
     epochs.lock(Rank(0), Hold::Shared).unwrap();
     assert!(epochs.may_request(Rank(0)).is_ok());
-    assert_eq!(epochs.may_request(Rank(1)), Err(Error::Epoch(NOT_LOCKED)));
+    assert_eq!(epochs.may_request(Rank(1)), Err(NOT_LOCKED));
     epochs.lock(Rank(1), Hold::Shared).unwrap();
     assert!(epochs.may_request(Rank(0)).is_ok() && epochs.may_request(Rank(1)).is_ok());
     epochs.unlock(Rank(0)).unwrap();

@@ -263,10 +263,9 @@ fn a_cut_that_is_not_published_as_one_is_noticed() {
 /// A failed change publishes nothing and leaves the lock free.
 #[test]
 fn a_change_that_fails_is_none() {
-    use crate::error::Error;
     let body = || {
         |sim: &Sim| {
-            let refused = Error::Epoch("refused");
+            let refused = crate::state::REQUEST;
             assert_eq!(change(sim, 0, || Err(refused.clone())), Err(refused.clone()));
             assert_eq!(while_held(sim, sim.rank(), 0, || seen(sim, sim.rank())), Ok(0));
             let failed: crate::error::Result<()> =

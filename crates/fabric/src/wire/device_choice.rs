@@ -15,6 +15,7 @@ use super::device::{DeviceKind, NetworkKind};
 use super::this_process::Wire;
 use crate::config::{Config, Net};
 use crate::error::Error;
+use crate::messages::{self, Line, filled};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::sys::fast_networks::FastNetworks;
@@ -143,12 +144,12 @@ impl DeviceChoice {
 
 /// Returns a line if the ranks have different values of FOMPI_NET, which names the one that all of
 /// them use.
-pub fn settings_differ(offers: &[DeviceOffer]) -> Option<String> {
+pub fn settings_differ(offers: &[DeviceOffer]) -> Option<Line> {
     let here = offers.first()?.net();
     let other = first(offers, |offer| offer.net() != here)?;
     let all = offers.iter().map(|offer| offer.net()).max()?.name();
     let (here, there) = (here.name(), offers[other.0.to_usize()].net().name());
-    Some(format!("FOMPI_NET is {there} on rank {other}, {here} on rank 0: all ranks use {all}"))
+    Some(filled!(messages::NETS_DIFFER; there, rank = other, here, all).line())
 }
 
 #[cfg(all(test, not(loom)))]
@@ -227,7 +228,8 @@ mod tests {
             settings_differ(&offers.collect::<Vec<_>>())
         };
         assert_eq!(line(&[Net::Tcp; 3]), None);
-        let text = "FOMPI_NET is tcp on rank 2, auto on rank 0: all ranks use tcp";
-        assert_eq!(line(&[Net::Auto, Net::Auto, Net::Tcp]).as_deref(), Some(text));
+        let text = "FOMPI_NET is tcp on rank 2, auto on rank 0: all ranks use tcp [FOMPI-W022]";
+        let line = line(&[Net::Auto, Net::Auto, Net::Tcp]).map(|line| line.to_string());
+        assert_eq!(line.as_deref(), Some(text));
     }
 }

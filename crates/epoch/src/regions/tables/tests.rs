@@ -2,6 +2,7 @@
 //! are on the heap, so that no process is needed.
 
 use super::*;
+use crate::error::Class;
 use core::cell::Cell;
 use fompi_simulator::thread_words::{self, Heap, HeapWords};
 
