@@ -3,7 +3,7 @@
 #![cfg(not(loom))]
 #![cfg_attr(test, allow(clippy::pedantic))] // tests cast small numbers
 
-use fompi_base::{error, number, sync};
+use fompi_base::{error, messages, number, sync};
 
 pub mod adopt;
 pub mod ancestors;

@@ -1,6 +1,7 @@
 //! Identity of this process for the other processes of its node, and its cores. `life` checks
 //! whether another process still runs.
 
+use crate::messages::{self, filled};
 use crate::number::Number;
 use crate::signals::Blocked;
 use crate::sync::{AtomicU32, Ordering};
@@ -63,6 +64,8 @@ pub fn end_at_panics() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
+        let place = panic.location().map_or_else(String::new, ToString::to_string);
+        filled!(messages::INTERNAL; place).line().print();
         std::process::abort();
     }));
 }
@@ -177,7 +180,7 @@ pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
 
     #[test]
     fn a_panic_ends_the_process() {
@@ -190,7 +193,11 @@ mod tests {
         let name = "process::tests::a_panic_ends_the_process";
         let test = std::env::current_exe().unwrap();
         let mut test = Command::new(test);
-        test.args(["--exact", name]).env(INSIDE, "1").stdout(Stdio::null()).stderr(Stdio::null());
-        assert_eq!(test.status().unwrap().signal(), Some(libc::SIGABRT));
+        test.args(["--exact", name, "--nocapture"]).env(INSIDE, "1");
+        let ended = test.output().unwrap();
+        assert_eq!(ended.status.signal(), Some(libc::SIGABRT));
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let place = "fompi: internal error of libfompi at crates/sys/src/process.rs:";
+        assert!(said.contains(place) && said.ends_with(" [FOMPI-E116]\n"), "{said}");
     }
 }

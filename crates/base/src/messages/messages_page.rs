@@ -35,7 +35,8 @@ fn section(entry: &Explanation) -> String {
     let Explanation { message, when, remedy } = entry;
     let class = message.class.map_or(String::new(), |class| format!("{}. ", class.name()));
     let (code, text) = (message.code, message.text);
-    format!("\n### {code}\n\n```text\n{text}\n```\n\n{class}{when}\n\nRemedy: {remedy}\n")
+    let block = format!("<!-- text -->\n```text\n{text}\n```");
+    format!("\n### {code}\n\n{block}\n\n{class}{when}\n\nRemedy: {remedy}\n")
 }
 
 #[test]

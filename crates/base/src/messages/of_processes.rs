@@ -70,4 +70,10 @@ messages! {
          FOMPI_FALLBACK to use them"
         "A window is made in a program whose MPI libfompi does not serve."
         "Unset FOMPI_FALLBACK, or use MPICH, Open MPI or another supported MPI.";
+    INTERNAL "E116"
+        "internal error of libfompi at {place}: the process aborts"
+        "A check inside libfompi fails, which is an error of libfompi or damaged memory. The line \
+         above names the check."
+        "Report both lines, the MPI and its version. FOMPI_DISABLE=1 on all ranks passes all calls \
+         to the host MPI.";
 }
