@@ -227,9 +227,64 @@ mod tests {
                 "libfompi cannot serve the window: no transport; FOMPI_FALLBACK=error forbids the \
                  host MPI",
             ),
+            (
+                Error::System { call: "socket", errno: libc::EMFILE },
+                "socket: this process has no file descriptor left (ulimit -n)",
+            ),
+            (
+                Error::System { call: "socket", errno: libc::ENFILE },
+                "socket: this node has no file descriptor left (fs.file-max)",
+            ),
+            (
+                Error::System { call: "bind", errno: libc::EINVAL },
+                "bind failed: Invalid argument (os error 22)",
+            ),
+            (
+                Error::Registration { bytes: 9, errno: 12, limit: 8 },
+                "the RDMA device may not use 9 bytes of memory (errno 12): locked memory is \
+                 limited to 8 bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`",
+            ),
+            (
+                Error::Registration { bytes: 9, errno: 12, limit: u64::MAX },
+                "the RDMA device may not use 9 bytes of memory (errno 12): locked memory is not \
+                 limited, so the device or the node has run out of memory",
+            ),
         ];
         for (error, text) in texts {
             assert_eq!(error.to_string(), text);
         }
+    }
+
+    #[test]
+    fn ranks_that_differ_are_told_both_values() {
+        let text =
+            |fact, there| Error::Differs { fact, rank: Rank(3), there, here: 0x1234 }.to_string();
+        let build = "libfompi.so is build 00000007 on rank 3, 00001234 here: start all ranks with \
+                     the same file";
+        assert_eq!(text(Fact::Build, 7), build);
+        let setting = "FOMPI_DISABLE is not set on rank 3, 4660 here: start all ranks with the \
+                       same value";
+        assert_eq!(text(Fact::Setting("FOMPI_DISABLE"), 0), setting);
+        let library = "some ranks are without this libfompi.so: start all ranks with it, as \
+                       fompirun does";
+        assert_eq!(text(Fact::Library, 0), library);
+    }
+
+    #[test]
+    fn a_process_is_named_by_its_rank_if_that_is_known() {
+        let lost = |rank| Error::Lost { rank, node: "n2", pid: 4711, cause: "it has died" };
+        let text = "rank 3 (process 4711 on node n2) cannot be reached: it has died";
+        assert_eq!(lost(Some(Rank(3))).to_string(), text);
+        let text = "process 4711 on node n2 cannot be reached: it has died";
+        assert_eq!(lost(None).to_string(), text);
+    }
+
+    #[test]
+    fn the_class_of_an_error_is_that_of_its_message_or_of_the_other_rank() {
+        assert_eq!(Error::Wrong(&messages::NO_EPOCH).class(), Class::RmaSync);
+        assert_eq!(Error::Host(1).class(), Class::Other);
+        let refused = Error::Refused { rank: Rank(1), class: Class::Disp };
+        assert_eq!((refused.class(), refused.message().class), (Class::Disp, None));
+        assert_eq!(refused.to_string(), "MPI_ERR_DISP on rank 1");
     }
 }

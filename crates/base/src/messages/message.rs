@@ -217,4 +217,20 @@ mod tests {
         assert!(!holds("{rank}", &[]) && !holds("rank", &["rank"]));
         assert!(!holds("{rank} of {size}", &["rank"]) && !holds("{a}", &["a", "b"]));
     }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn a_line_goes_to_standard_error_with_the_name_of_the_library() {
+        const INSIDE: &str = "A_LINE_GOES_TO_STANDARD_ERROR";
+        if std::env::var_os(INSIDE).is_some() {
+            filled!(NO_EPOCH).line().print();
+            return;
+        }
+        let name = "a_line_goes_to_standard_error_with_the_name_of_the_library";
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = test.args(["--nocapture", name]).env(INSIDE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let line = format!("fompi: {} [FOMPI-E029]\n", NO_EPOCH.text);
+        assert!(said.contains(&line), "{said}");
+    }
 }

@@ -265,7 +265,7 @@ fn a_cut_that_is_not_published_as_one_is_noticed() {
 fn a_change_that_fails_is_none() {
     let body = || {
         |sim: &Sim| {
-            let refused = crate::state::REQUEST;
+            let refused = crate::error::Error::Wrong(&crate::messages::REQUEST);
             assert_eq!(change(sim, 0, || Err(refused.clone())), Err(refused.clone()));
             assert_eq!(while_held(sim, sim.rank(), 0, || seen(sim, sim.rank())), Ok(0));
             let failed: crate::error::Result<()> =
