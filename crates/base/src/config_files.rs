@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The file of the machine.
 pub const OF_MACHINE: &str = "/etc/fompi.conf";
-/// The file of the installation, relative to its folder, which is above that of the library.
+/// The file of the installation, relative to its folder. The library is in a folder of that, or, in
+/// Debian's layout, in one of `lib` for each processor.
 const OF_INSTALLATION: &str = "etc/fompi.conf";
 const BYTES_MAX: u64 = 64 << 10;
 
@@ -49,7 +50,11 @@ pub struct GivenValue {
 pub fn files(library: Option<&Path>) -> Vec<PathBuf> {
     // A path that depends on the working folder is no installation.
     let library = library.filter(|path| path.is_absolute());
-    let prefix = library.and_then(|path| path.parent()?.parent());
+    let prefix = library.and_then(|path| {
+        let folder = path.parent()?;
+        let is_of_processor = folder.to_str()?.ends_with("-linux-gnu");
+        if is_of_processor { folder.parent()?.parent() } else { folder.parent() }
+    });
     let own = prefix.map(|prefix| prefix.join(OF_INSTALLATION));
     let own = own.filter(|path| path != Path::new(OF_MACHINE));
     [PathBuf::from(OF_MACHINE)].into_iter().chain(own).collect()
@@ -185,6 +190,8 @@ mod tests {
         let of = |path: &str| files(Some(Path::new(path)));
         let machine = Path::new(OF_MACHINE);
         assert_eq!(of("/opt/a/lib/libfompi.so"), [machine, Path::new("/opt/a/etc/fompi.conf")]);
+        let debians = of("/opt/a/lib/x86_64-linux-gnu/libfompi.so");
+        assert_eq!(debians, [machine, Path::new("/opt/a/etc/fompi.conf")]);
         assert_eq!(files(None), [machine]);
         for path in ["./libfompi.so", "lib/libfompi.so", "/lib/libfompi.so", "/libfompi.so"] {
             assert_eq!(of(path), [machine], "{path}");
