@@ -141,3 +141,21 @@ pub struct Fompirun {
     #[command(flatten)]
     pub options: RunOptions,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Fompi::command().debug_assert();
+        Fompirun::command().debug_assert();
+    }
+
+    #[test]
+    fn lines_of_the_help_fit_on_a_screen() {
+        let help = Fompirun::command().render_help().to_string();
+        assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+    }
+}

@@ -335,3 +335,47 @@ fn remedy(other: Option<&Launcher>) -> String {
         None => format!("use --mpi {}", path.display()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn own_options_end_at_the_first_word_of_the_launcher() {
+        for (line, own) in [
+            ("--mpi mpich -n 2 ./put", 2),
+            ("--mpi=mpich --print --mpi x ./put", 4),
+            ("-hosts a -n 1 ./put", 0),
+            ("-n 1 --print ./put", 0),
+            ("--version", 1),
+            ("--check ./put --print", 2),
+            ("./put --mpi x", 0),
+        ] {
+            let (found, rest) = split(words(line)).unwrap();
+            assert_eq!((found.len(), rest.len()), (own, words(line).len() - own), "{line}");
+        }
+        for line in ["--mpi", "--print --check"] {
+            assert!(split(words(line)).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn each_program_of_open_mpi_gets_the_settings() {
+        let family = LauncherFamily::OpenMpi;
+        let launcher = Launcher::at("/nonexistent/mpirun".into(), "a test");
+        let needs = Needs { launcher, family, sanitizers: vec!["/a.so".into(), "/b.so".into()] };
+        let command = command_line(&needs, Path::new("/lib.so"), &words("-n 1 ./a : -n 2 ./b"));
+        let preloads: Vec<_> = command
+            .iter()
+            .filter_map(|word| word.to_str()?.strip_prefix("LD_PRELOAD="))
+            .map(|libraries| {
+                libraries.ends_with("/lib.so") && libraries.starts_with("/b.so:/a.so:")
+            })
+            .collect();
+        assert_eq!(preloads, [true, true]);
+    }
+}
