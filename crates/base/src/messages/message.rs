@@ -88,42 +88,48 @@ macro_rules! filled {
 impl Message {
     /// Panics unless these are the names of the text's placeholders.
     pub const fn must_have(&self, names: &[&str]) {
-        let text = self.text.as_bytes();
-        let mut at = 0;
-        while at < text.len() {
-            if text[at] == b'{' {
-                let mut number = 0;
-                while number < names.len() && !is_at(text, at, names[number]) {
-                    number += 1;
-                }
-                assert!(number < names.len(), "a placeholder without a value");
-            }
-            at += 1;
+        let mut text = self.text.as_bytes();
+        while let [first, rest @ ..] = text {
+            assert!(*first != b'{' || is_any(rest, names), "a placeholder without a value");
+            text = rest;
         }
-        let mut number = 0;
-        while number < names.len() {
-            let mut at = 0;
-            while at < text.len() && !is_at(text, at, names[number]) {
-                at += 1;
-            }
-            assert!(at < text.len(), "a value without a placeholder");
-            number += 1;
+        let mut names = names;
+        while let [name, rest @ ..] = names {
+            assert!(has(self.text.as_bytes(), name.as_bytes()), "a value without a placeholder");
+            names = rest;
         }
     }
 }
 
-/// Whether the placeholder of this name is at a place of a text.
-const fn is_at(text: &[u8], at: usize, name: &str) -> bool {
-    let name = name.as_bytes();
-    let end = at + 1 + name.len();
-    if end >= text.len() || text[at] != b'{' || text[end] != b'}' {
-        return false;
+/// Whether a text has the placeholder of this name.
+const fn has(mut text: &[u8], name: &[u8]) -> bool {
+    while let [first, rest @ ..] = text {
+        if *first == b'{' && is_name(rest, name) {
+            return true;
+        }
+        text = rest;
     }
-    let mut same = 0;
-    while same < name.len() && text[at + 1 + same] == name[same] {
-        same += 1;
+    false
+}
+
+/// Whether a text behind an opening brace begins with one of these names.
+const fn is_any(text: &[u8], mut names: &[&str]) -> bool {
+    while let [name, rest @ ..] = names {
+        if is_name(text, name.as_bytes()) {
+            return true;
+        }
+        names = rest;
     }
-    same == name.len()
+    false
+}
+
+/// Whether a text begins with a name and a closing brace.
+const fn is_name(text: &[u8], name: &[u8]) -> bool {
+    match (text, name) {
+        ([b'}', ..], []) => true,
+        ([first, text @ ..], [letter, name @ ..]) => *first == *letter && is_name(text, name),
+        _ => false,
+    }
 }
 
 impl Display for Filled<'_> {
