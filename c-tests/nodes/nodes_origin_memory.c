@@ -1,7 +1,7 @@
-// Memory that the device reads or writes at the origin: memory of MPI_Alloc_mem is registered once,
-// until MPI_Free_mem, other memory only while operations use it, because nobody says when it ends.
-// Whatever lies at an address next is what is sent next. Counted for the library; the plain MPI has
-// nothing to count.
+// Memory that the device reads or writes at the origin: memory of MPI_Alloc_mem and of allocated
+// windows is registered once, until it is freed, other memory only while operations use it, because
+// nobody says when it ends. Whatever lies at an address next is what is sent next, also after a fork
+// and under a created window. Counted for the library; the plain MPI has nothing to count.
 // ranks: 2 4
 
 #include "../../include/fompi.h"
@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { BYTES = 256 << 10, ROUNDS = 5 };
 
@@ -70,12 +72,122 @@ static void allocated(void)
     }
 }
 
+// The windows of this process alone; the memory of the first one is kept for those after it.
+static void of_windows(void)
+{
+    before = counted();
+    for (int i = 0; i < ROUNDS; i++) {
+        char *bytes;
+        MPI_Win own;
+        OK(MPI_Win_allocate(2 * BYTES, 1, MPI_INFO_NULL, MPI_COMM_SELF, &bytes, &own));
+        for (int j = 0; j < ROUNDS; j++) {
+            there_and_back(bytes + j, 51 + ROUNDS * i + j);
+            REGISTERED(1, 1 + i);
+        }
+        OK(MPI_Win_free(&own));
+        REGISTERED(0, 1 + i);
+    }
+}
+
+// Memory of 8 MiB is registered in pieces of 2 MiB, as it is used.
+static void in_pieces(void)
+{
+    enum { MIB = 1 << 20 };
+    char *bytes;
+    before = counted();
+    OK(MPI_Alloc_mem(8 * MIB, MPI_INFO_NULL, &bytes));
+    for (int i = 0; i < 16; i++) {
+        there_and_back(bytes + i * (MIB / 2), 1 + i);
+        REGISTERED(1 + i / 4, 1 + i / 4);
+    }
+    if (counted().contacted > 0)
+        CHECK_EQ(counted().registered_bytes - before.registered_bytes, 8 * MIB);
+    there_and_back(bytes, 77);
+    REGISTERED(4, 4);
+    OK(MPI_Free_mem(bytes));
+    REGISTERED(0, 4);
+}
+
+static char *map(void)
+{
+    char *bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(bytes != MAP_FAILED);
+    return bytes;
+}
+
+// A child has the bytes of the fork, however often the parent writes and sends meanwhile.
+static void forked(char *bytes)
+{
+    int ends[2], status;
+    char byte;
+    there_and_back(bytes, 31);
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        close(ends[1]);
+        if (read(ends[0], &byte, 1) != 0)
+            _exit(1);
+        for (int i = 1; i < BYTES; i++)
+            if (bytes[i] != 31)
+                _exit(2);
+        _exit(0);
+    }
+    close(ends[0]);
+    there_and_back(bytes, 32);
+    there_and_back(bytes, 33);
+    close(ends[1]);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    there_and_back(bytes, 34);
+}
+
+static void forks(void)
+{
+    char *allocated, *own = map();
+    OK(MPI_Alloc_mem(BYTES, MPI_INFO_NULL, &allocated));
+    before = counted();
+    forked(allocated);
+    REGISTERED(1, 1);
+    forked(own);
+    OK(MPI_Free_mem(allocated));
+    CHECK_EQ(munmap(own, BYTES), 0);
+}
+
+static void alone(char *bytes, int value)
+{
+    if (rank == 0) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        there_and_back(bytes, value);
+        OK(MPI_Win_unlock(target, win));
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+// The pages of a created window may be moved when it is made and when it is freed.
+static void created(void)
+{
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "fompi_adopt", "true"));
+    char *bytes = map();
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Win over;
+        alone(bytes, 3 * i + 1);
+        OK(MPI_Win_create(bytes, BYTES, 1, info, MPI_COMM_WORLD, &over));
+        alone(bytes, 3 * i + 2);
+        OK(MPI_Win_free(&over));
+        alone(bytes, 3 * i + 3);
+    }
+    CHECK_EQ(munmap(bytes, BYTES), 0);
+    OK(MPI_Info_free(&info));
+}
+
 static void mapped(void)
 {
     before = counted();
     for (int i = 0; i < ROUNDS; i++) {
-        char *bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        CHECK(bytes != MAP_FAILED);
+        char *bytes = map();
         there_and_back(bytes, 101 + i);
         REGISTERED(0, 2 + 2 * i);
         CHECK_EQ(munmap(bytes, BYTES), 0);
@@ -92,9 +204,13 @@ int main(int argc, char **argv)
     if (rank == 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
         allocated();
+        of_windows();
+        in_pieces();
         mapped();
+        forks();
         OK(MPI_Win_unlock(target, win));
     }
+    created();
     OK(MPI_Win_free(&win));
     return check_end();
 }

@@ -69,8 +69,8 @@ fn free(base: *mut c_void) -> c_int {
     if heap::is_inherited(base.addr().to_u64()) {
         return 0;
     }
-    for wire in Wire::opened() {
-        wire.deregister(base.cast());
+    if let Some((address, bytes)) = heap::allocation(base.addr().to_u64(), 0) {
+        Wire::opened().for_each(|wire| wire.deregister(address, bytes));
     }
     // An allocation of zero bytes by the host MPI may be NULL.
     if base.is_null() || heap::release(base.cast()) {

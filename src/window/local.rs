@@ -10,6 +10,7 @@ use crate::arena::wait_progress::NodeIdle;
 use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::epoch::lock::used_nodes::UsedNodes;
 use crate::epoch::regions::tables::Regions;
+use crate::fabric::net::Wire;
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
 use crate::memory::own_ranges::OwnRange;
@@ -91,6 +92,7 @@ impl LocalWindow {
         if let Some(WideWindow { wide, .. }) = &wide {
             (rank, size, wire) = (wide.rank, wide.size, Some(wide.wire));
         }
+        common.iter().for_each(Common::begin_use);
         let data = common.as_ref().map_or(core::ptr::null_mut(), Common::base);
         let memory = match (common, flavor) {
             (Some(common), _) => Memory::Common(common),
@@ -126,8 +128,17 @@ impl LocalWindow {
             Memory::Common(common) if common.keep().is_some() => {}
             _ => return None,
         }
+        self.end_use();
         let memory = core::mem::replace(&mut self.memory, Memory::Owned(Known::default()));
         if let Memory::Common(common) = memory { Some(common) } else { None }
+    }
+
+    /// Ends the use of the common memory, before it is kept or given back.
+    fn end_use(&self) {
+        if let Memory::Common(common) = &self.memory {
+            let (base, bytes) = common.end_use();
+            Wire::opened().for_each(|wire| wire.deregister(base, bytes));
+        }
     }
 
     /// Records that MPI_Win_free was called.
@@ -192,6 +203,7 @@ impl LocalWindow {
 
 impl Drop for LocalWindow {
     fn drop(&mut self) {
+        self.end_use();
         self.arena().slots.leave(self.slot);
     }
 }

@@ -15,6 +15,8 @@ use crate::sys::segment::{Mapping, Segment};
 use crate::sys::{memory_limits, resident};
 use crate::{HeapPlace, HeapView};
 use core::ptr;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.
 const SMALL: u64 = 256 << 10;
@@ -22,6 +24,17 @@ const SMALL: u64 = 256 << 10;
 const SMALL_ALL: u64 = 16 << 20;
 /// Size of a window's memory from which on rank 0 checks whether the node has that much.
 pub const LARGE: u64 = 16 << 20;
+
+/// The bytes of the common memory of each window that is not freed, by its address.
+static IN_USE: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Returns the address and the bytes of the memory of a window that holds a range of addresses. Its
+/// pages stay where they are until [`Common::end_use`].
+pub fn in_use(address: u64, bytes: u64) -> Option<(u64, u64)> {
+    let windows = IN_USE.lock();
+    let (base, length) = windows.range(..=address).next_back()?;
+    (address.checked_add(bytes)? <= base + length).then_some((*base, *length))
+}
 
 /// Whether `total` bytes for `ranks` ranks come from a heap. The result is equal on all ranks. A
 /// heap is mapped at whole pages; for a larger alignment each rank has to choose the address
@@ -146,6 +159,20 @@ impl Common {
     /// Bytes of all ranks.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Begins its use by a window, which [`in_use`] finds.
+    pub fn begin_use(&self) {
+        if self.bytes > 0 {
+            IN_USE.lock().insert(self.base.addr().to_u64(), self.bytes);
+        }
+    }
+
+    /// Ends its use by a window. Returns its address and its bytes.
+    pub fn end_use(&self) -> (u64, u64) {
+        let base = self.base.addr().to_u64();
+        IN_USE.lock().remove(&base);
+        (base, self.bytes)
     }
 
     /// Called when all ranks have mapped the memory: no process has to open it again. `keep`: the

@@ -11,7 +11,7 @@ use crate::arena::Arena;
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::net::{DeviceChoice, Wire};
-use crate::memory::heap;
+use crate::memory::{heap, window_memory};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
@@ -186,11 +186,17 @@ impl TriedNode {
 /// Returns this process on the device of the choice. A leader also begins to listen.
 fn open(choice: DeviceChoice, leads: bool) -> Result<&'static Wire> {
     let wire = Wire::get(choice.kind())?;
-    wire.set_allocations(heap::allocation);
+    wire.set_lasting_memory(lasting_memory);
     if leads {
         wire.contact()?;
     }
     Ok(wire)
+}
+
+/// Returns the address and the bytes of memory of the library that holds a range of addresses: of
+/// MPI_Alloc_mem, or of an allocated window.
+fn lasting_memory(address: u64, bytes: u64) -> Option<(u64, u64)> {
+    heap::allocation(address, bytes).or_else(|| window_memory::in_use(address, bytes))
 }
 
 /// Returns the number of nodes.

@@ -21,4 +21,4 @@ pub use link::VerbsLink;
 pub use opened::{VerbsDevice, VerbsOpening};
 #[cfg(any(test, feature = "test-util"))]
 pub use port::Port;
-pub use registrations::{Allocations, Registrations, VerbsRegion};
+pub use registrations::{LastingMemory, Registrations, VerbsRegion};

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use super::accepted::Pairs;
 use super::connect::{self, VerbsEnd};
-use super::limits;
 use super::link::VerbsLink;
 use super::port::Port;
 use super::registrations::{Registrations, VerbsRegion};
@@ -17,13 +16,12 @@ use crate::number::Number;
 use crate::request::END_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::QueuePair;
-use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 
 /// The RDMA device of this process.
 pub struct VerbsDevice {
     /// target's ends of connections: queue pairs that other processes send to
     accepted: Pairs,
-    /// the memory of the user that is registered
+    /// the memory that is registered
     pub registrations: Registrations,
     /// its port
     pub port: Port,
@@ -48,7 +46,7 @@ impl VerbsDevice {
 
     /// Registers memory of the transport itself, which the device may read and write.
     pub fn register(&self, at: u64, bytes: u64) -> Result<VerbsRegion> {
-        limits::register(&self.port.domain, at, bytes, IBV_ACCESS_LOCAL_WRITE)
+        self.registrations.register(at, bytes)
     }
 
     /// Makes the origin's end of a connection, with room for `places` requests, or for fewer if the

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::request::{END_BYTES, MemoryOf};
 pub use crate::tcp::Serving;
-pub use crate::verbs::Allocations;
+pub use crate::verbs::LastingMemory;
 use crate::{tcp, verbs};
 
 /// Kind of a device, which decides how it is opened and connected.
@@ -171,7 +171,8 @@ impl Device {
         }
     }
 
-    /// Number and bytes of the current registrations, and how often a buffer was registered.
+    /// Number and bytes of the current registrations, and how often memory of an origin was
+    /// registered.
     pub fn registered(&self) -> (u64, u64, u64) {
         match self {
             Device::Verbs(device) => device.registrations.counts(),

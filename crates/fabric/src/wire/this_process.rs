@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::counts::Counts;
-use super::device::{Allocations, Device, DeviceKind, NetworkKind, Region, Serving};
+use super::device::{Device, DeviceKind, LastingMemory, NetworkKind, Region, Serving};
 use super::greeting;
 use super::peer::{Core, Peer};
 use crate::config::{Config, NetSettings};
@@ -199,18 +199,18 @@ impl Wire {
         Ok(Exposed { core: self.core.clone(), base: base as u64, region })
     }
 
-    /// Sets the function that finds allocations. The memory of an allocation stays registered after
-    /// its first use, until [`Wire::deregister`] is called for it.
-    pub fn set_allocations(&self, allocations: Allocations) {
+    /// Sets the function that finds memory of the library. It stays registered after its first use,
+    /// until [`Wire::deregister`] is called for it.
+    pub fn set_lasting_memory(&self, find: LastingMemory) {
         if let Some(registrations) = self.core.device.registrations() {
-            registrations.set_allocations(allocations);
+            registrations.set_lasting_memory(find);
         }
     }
 
-    /// Ends the registration of the allocation that begins at `base`, if there is one.
-    pub fn deregister(&self, base: *const u8) {
+    /// Ends the registrations of memory of the library, before it is given back.
+    pub fn deregister(&self, base: u64, bytes: u64) {
         if let Some(registrations) = self.core.device.registrations() {
-            registrations.deregister(base as u64);
+            registrations.deregister(base, bytes);
         }
     }
 

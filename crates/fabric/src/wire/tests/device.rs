@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use super::origin_memory::{NEW, Pages, lasting};
 use super::*;
 
 /// Environment variable of the second process.
@@ -110,23 +111,14 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     child.wait().unwrap();
 }
 
-/// A process that may lock 4 MiB gets an error with the limit when it exposes more, whatever user
-/// runs it.
-#[test]
-#[ignore = "needs an RDMA device"]
-fn a_limit_of_locked_memory_is_told_with_its_remedy() {
-    const LIMIT: u64 = 4 << 20;
-    if std::env::var_os(SECOND).is_some() {
-        let side = Side::new(on_device, WORDS);
-        let mut words = vec![0u64; LIMIT as usize / 8 + WORDS];
-        let bytes = 8 * words.len() as u64;
-        let error = side.wire.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
-        println!("\nsecond: {error}");
-        return;
-    }
-    let _turn = turn();
+/// Bytes that a process may lock.
+const LIMIT: u64 = 4 << 20;
+
+/// Runs a test again in a process that may lock `LIMIT` bytes, whatever user runs it. Returns what
+/// it says as the second process, or all of its output.
+fn limited_second(test: &str) -> String {
     let path = module_path!().split_once("::").unwrap().1;
-    let test = format!("{path}::a_limit_of_locked_memory_is_told_with_its_remedy");
+    let test = format!("{path}::{test}");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", &test]).env(SECOND, "1");
     let limited = || {
@@ -143,9 +135,49 @@ fn a_limit_of_locked_memory_is_told_with_its_remedy() {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let said = text.lines().find_map(|line| line.strip_prefix("second: ")).unwrap_or(&text);
+    said.to_owned()
+}
+
+#[test]
+#[ignore = "needs an RDMA device"]
+fn a_limit_of_locked_memory_is_told_with_its_remedy() {
+    if std::env::var_os(SECOND).is_some() {
+        let side = Side::new(on_device, WORDS);
+        let mut words = vec![0u64; LIMIT as usize / 8 + WORDS];
+        let bytes = 8 * words.len() as u64;
+        let error = side.wire.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
+        println!("\nsecond: {error}");
+        return;
+    }
+    let _turn = turn();
+    let said = limited_second("a_limit_of_locked_memory_is_told_with_its_remedy");
     for part in ["4227072 bytes", "4194304 bytes (RLIMIT_MEMLOCK)", "`ulimit -l`"] {
         assert!(said.contains(part), "{said}");
     }
+}
+
+/// Each memory has room at the limit after the registration of the one before it has ended.
+#[test]
+#[ignore = "needs an RDMA device"]
+fn at_a_limit_of_locked_memory_the_next_memory_has_room() {
+    if std::env::var_os(SECOND).is_some() {
+        let (side, target) = (Side::new(on_device, 1), Side::new(on_device, WORDS));
+        side.wire.set_lasting_memory(lasting);
+        let peer = target.seen_by(&side.wire);
+        let mut all = [(); 3].map(|()| Pages::lasting(NEW, LIMIT as usize / 4));
+        for round in 1..=6 {
+            let words = all[round % 3].words();
+            words.fill(round as u64);
+            put(&peer, target.at(0), &words[..WORDS]).unwrap();
+            peer.flush().unwrap();
+            assert!((0..WORDS).all(|index| target.word(index) == round as u64));
+        }
+        println!("\nsecond: {} registrations", side.wire.counts().registrations);
+        return;
+    }
+    let _turn = turn();
+    let said = limited_second("at_a_limit_of_locked_memory_the_next_memory_has_room");
+    assert_eq!(said, "6 registrations");
 }
 
 /// Disables the interface that TEST_CUT names, and enables it again.

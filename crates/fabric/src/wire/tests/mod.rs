@@ -9,6 +9,7 @@ mod device;
 mod faked;
 mod leases;
 mod orders;
+mod origin_memory;
 mod polling;
 mod refused_requests;
 mod results;
