@@ -245,6 +245,32 @@ static void derived(void)
     COST(0, 0, 0, 0, 0, 1);
 }
 
+// Rows of 2 KiB at the origin: up to 8 of them are one message if their memory stays registered, and
+// otherwise as many as a bounce buffer holds.
+static void rows(char *bytes, unsigned messages)
+{
+    MPI_Datatype type;
+    OK(MPI_Type_vector(16, 2 << 10, 3 << 10, MPI_BYTE, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Put(bytes, 1, type, target, 0, 32 << 10, MPI_BYTE, win));
+    COST(messages, 0, 0, 0, 0, 0);
+    OK(MPI_Get(bytes, 1, type, target, 0, 32 << 10, MPI_BYTE, win));
+    COST(0, messages, 0, 0, 0, 0);
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 0, 1);
+    OK(MPI_Type_free(&type));
+}
+
+static void all_rows(void)
+{
+    static char own[48 << 10];
+    char *allocated;
+    OK(MPI_Alloc_mem(sizeof own, MPI_INFO_NULL, &allocated));
+    rows(own, 4);
+    rows(allocated, 2);
+    OK(MPI_Free_mem(allocated));
+}
+
 static void locks(void)
 {
     OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
@@ -269,6 +295,7 @@ static void locks(void)
         many_others(7 * counts[i]);
     }
     derived();
+    all_rows();
     OK(MPI_Win_unlock_all(win));
     COST(0, 0, global, 0, 0, global);
 }

@@ -1,7 +1,8 @@
 // Memory that the device reads or writes at the origin: memory of MPI_Alloc_mem and of allocated
 // windows is registered once, until it is freed, other memory only while operations use it, because
 // nobody says when it ends. Whatever lies at an address next is what is sent next, also after a fork
-// and under a created window. Counted for the library; the plain MPI has nothing to count.
+// and under a created window. Rows of registered memory are sent as they lie there. Counted for the
+// library; the plain MPI has nothing to count.
 // ranks: 2 4
 
 #include "../../include/fompi.h"
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES = 256 << 10, ROUNDS = 5 };
+enum { BYTES = 256 << 10, ROUNDS = 5, ROWS = 20, ROW = 2 << 10, APART = 3 << 10 };
 
 static int (*get_counts)(fompi_verbs_counts *);
 static fompi_verbs_counts before;
@@ -154,6 +155,43 @@ static void forks(void)
     CHECK_EQ(munmap(own, BYTES), 0);
 }
 
+// Rows of memory that stays registered, and of other memory.
+static void rows(char *bytes)
+{
+    static char packed[ROWS * ROW];
+    MPI_Datatype type;
+    OK(MPI_Type_vector(ROWS, ROW, APART, MPI_BYTE, &type));
+    OK(MPI_Type_commit(&type));
+    for (int i = 0; i < ROWS * APART; i++)
+        bytes[i] = (char)(i / APART * 7 + i % 11);
+    OK(MPI_Put(bytes, 1, type, target, 0, ROWS * ROW, MPI_BYTE, win));
+    OK(MPI_Win_flush(target, win));
+    memset(bytes, 0, ROWS * APART);
+    OK(MPI_Get(packed, ROWS * ROW, MPI_BYTE, target, 0, ROWS * ROW, MPI_BYTE, win));
+    OK(MPI_Get(bytes, 1, type, target, 0, ROWS * ROW, MPI_BYTE, win));
+    OK(MPI_Win_flush(target, win));
+    for (int i = 0; i < ROWS * APART; i++) {
+        const int row = i / APART, column = i % APART;
+        const char value = column < ROW ? (char)(row * 7 + i % 11) : 0;
+        if (bytes[i] != value || (column < ROW && packed[row * ROW + column] != value)) {
+            check_failed(__FILE__, __LINE__, "row %d, column %d: %d, not %d", row, column, bytes[i],
+                         value);
+            break;
+        }
+    }
+    OK(MPI_Type_free(&type));
+}
+
+static void all_rows(void)
+{
+    char *allocated, *own = map();
+    OK(MPI_Alloc_mem(ROWS * APART, MPI_INFO_NULL, &allocated));
+    rows(allocated);
+    rows(own);
+    OK(MPI_Free_mem(allocated));
+    CHECK_EQ(munmap(own, BYTES), 0);
+}
+
 static void alone(char *bytes, int value)
 {
     if (rank == 0) {
@@ -208,6 +246,7 @@ int main(int argc, char **argv)
         in_pieces();
         mapped();
         forks();
+        all_rows();
         OK(MPI_Win_unlock(target, win));
     }
     created();

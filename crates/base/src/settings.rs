@@ -24,8 +24,6 @@ pub enum Strategy {
     MaximalBlock,
     /// several runs in a buffer
     FixedBuffer,
-    /// in a buffer as long as necessary
-    TargetBlock,
 }
 
 /// The settings of this process. Ranks may differ in all of them but FOMPI_DISABLE and

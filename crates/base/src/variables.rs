@@ -202,7 +202,7 @@ pub static VARIABLES: [Variable; 19] = [
     },
     Variable {
         name: "FOMPI_DATATYPES",
-        values: "auto, block, buffer or target",
+        values: "auto, block or buffer",
         default: DefaultValue::Is("auto"),
         is_common: false,
         meanings: &[
@@ -211,7 +211,7 @@ pub static VARIABLES: [Variable; 19] = [
                 "chooses how data that is not contiguous is sent between nodes by an RDMA \
                  device",
             ),
-            ("block, buffer, target", "always uses this strategy, for measurements"),
+            ("block, buffer", "always uses this strategy, for measurements"),
         ],
         set: Some(|config, value| {
             choice(value, &STRATEGIES).map(|choice| config.strategy = choice)
@@ -308,11 +308,10 @@ pub(crate) fn choice<T: Copy>(value: &str, of: &[(&str, T)]) -> Option<T> {
 }
 
 /// The values of FOMPI_DATATYPES.
-const STRATEGIES: [(&str, Strategy); 4] = [
+const STRATEGIES: [(&str, Strategy); 3] = [
     ("auto", Strategy::Auto),
     ("block", Strategy::MaximalBlock),
     ("buffer", Strategy::FixedBuffer),
-    ("target", Strategy::TargetBlock),
 ];
 
 /// The values of FOMPI_FALLBACK.

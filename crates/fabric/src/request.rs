@@ -12,6 +12,10 @@ use crate::error::Error;
 /// Largest number of requests in a chain: a device gets them by one call.
 pub const CHAIN_MAX: usize = 16;
 
+/// Largest number of pieces of this process's memory in one request. An entry for a piece has 16
+/// bytes, so the entries need no more room in a queue than inline data.
+pub const SGE_MAX: usize = 8;
+
 /// Bytes of an end of a connection, as the other end needs to know it. Their meaning is the
 /// device's.
 pub const END_BYTES: usize = 32;

@@ -182,21 +182,22 @@ fn way(port: &Port, other: &VerbsEnd) -> ibv_ah_attr {
     }
 }
 
-/// Makes the origin's queue pair, with as much inline data as the device allows.
+/// Makes the origin's queue pair, with inline data and several pieces of memory in a request if the
+/// device allows them.
 fn origins_pair(port: &Port, places: usize) -> Result<QueuePair> {
     let depth = places.to_u32().min(port.requests_max);
     // One completion queue for each queue pair: it never overflows, even when all requests fail at
     // once.
     let completions = Completions::new(&port.domain, depth + 1)?;
-    let capacity = |inline| ibv_qp_cap {
+    let capacity = |inline, sges| ibv_qp_cap {
         max_send_wr: depth,
         max_recv_wr: 1,
-        max_send_sge: 1,
+        max_send_sge: sges,
         max_recv_sge: 1,
         max_inline_data: inline,
     };
-    QueuePair::new(&completions, capacity(INLINE_BYTES))
-        .or_else(|_| QueuePair::new(&completions, capacity(0)))
+    QueuePair::new(&completions, capacity(INLINE_BYTES, port.sges.0))
+        .or_else(|_| QueuePair::new(&completions, capacity(0, 1)))
 }
 
 /// Makes the origin's end, whose first packet has the number `packet`.

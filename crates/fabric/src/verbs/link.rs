@@ -4,9 +4,12 @@
 
 use core::ptr;
 
+use smallvec::SmallVec;
+
+use crate::Way;
 use crate::device_order::DeviceOrder;
 use crate::number::Number;
-use crate::request::{Broken, CHAIN_MAX, Local, Order, Work};
+use crate::request::{Broken, CHAIN_MAX, Local, Order, SGE_MAX, Work};
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{
     Library, QueuePair, ibv_send_wr_wr, ibv_send_wr_wr_atomic, ibv_send_wr_wr_rdma,
@@ -22,14 +25,21 @@ pub struct VerbsLink {
     library: &'static Library,
     /// the order in which the target carries out requests
     order: DeviceOrder,
+    /// largest number of pieces of memory in a READ
+    read_sges: u32,
     /// why a request has failed whose predecessors have been reported
     failed: Option<ibv_wc_status>,
 }
 
 impl VerbsLink {
     /// Makes a link of a connected queue pair.
-    pub fn new(pair: QueuePair, library: &'static Library, order: DeviceOrder) -> VerbsLink {
-        VerbsLink { pair, library, order, failed: None }
+    pub fn new(
+        pair: QueuePair,
+        library: &'static Library,
+        order: DeviceOrder,
+        read_sges: u32,
+    ) -> VerbsLink {
+        VerbsLink { pair, library, order, read_sges, failed: None }
     }
 
     /// Number of requests that can be under way.
@@ -42,6 +52,12 @@ impl VerbsLink {
         self.pair.capacity().max_inline_data.into()
     }
 
+    /// Largest number of pieces of this process's memory in a WRITE or READ.
+    pub fn sge_max(&self, way: Way) -> usize {
+        let sges = self.pair.capacity().max_send_sge.to_usize().clamp(1, SGE_MAX);
+        if way == Way::Get { sges.min(self.read_sges.to_usize()) } else { sges }
+    }
+
     /// The order in which the target carries out requests.
     pub fn device_order(&self) -> DeviceOrder {
         self.order
@@ -52,25 +68,31 @@ impl VerbsLink {
         self.pair.has_lost_its_device()
     }
 
-    /// Posts requests, at most [`CHAIN_MAX`], with one doorbell.
+    /// Posts requests, at most [`CHAIN_MAX`], with one doorbell. `pieces`: the memory of a single
+    /// request in this process, if it is several pieces.
     ///
     /// # Safety
     /// The memory that they name is registered with the given key, and stays so until they are
     /// done. For inline data it is enough that the memory can be read now.
-    pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
+    pub unsafe fn post(&mut self, orders: &[Order], pieces: &[Local]) -> Result<(), Broken> {
         if let [order] = orders {
-            let (mut piece, mut request) = (piece(order.from), request(order));
-            request.sg_list = &mut piece;
+            let (mut own, mut request) = (piece(order.from), request(order));
+            request.sg_list = &mut own;
+            let mut list = SmallVec::<[ibv_sge; SGE_MAX]>::new();
+            if !pieces.is_empty() {
+                list.extend(pieces.iter().copied().map(piece));
+                (request.sg_list, request.num_sge) = (list.as_mut_ptr(), list.len().to_i32());
+            }
             // SAFETY: a chain of one; the caller guarantees the memory.
             return unsafe { self.pair.post(&mut request) }.map_err(Broken::Call);
         }
-        let mut pieces = [ibv_sge::default(); CHAIN_MAX];
+        let mut own = [ibv_sge::default(); CHAIN_MAX];
         let mut chain = [ibv_send_wr::default(); CHAIN_MAX];
         let mut next = ptr::null_mut();
         // From the last one, because each of them names the next one.
         for (index, order) in orders.iter().enumerate().rev() {
-            pieces[index] = piece(order.from);
-            let sg_list = &raw mut pieces[index];
+            own[index] = piece(order.from);
+            let sg_list = &raw mut own[index];
             chain[index] = ibv_send_wr { sg_list, next, ..request(order) };
             next = &raw mut chain[index];
         }

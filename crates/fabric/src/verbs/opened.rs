@@ -101,6 +101,7 @@ impl VerbsOpening<'_> {
     pub fn connect(self, target: &[u8; END_BYTES]) -> Result<VerbsLink> {
         let target = VerbsEnd::from(target);
         connect::finish(self.port, &self.pair, &self.own, &target)?;
-        Ok(VerbsLink::new(self.pair, self.port.domain.device().library(), target.order))
+        let library = self.port.domain.device().library();
+        Ok(VerbsLink::new(self.pair, library, target.order, self.port.sges.1))
     }
 }

@@ -8,6 +8,7 @@ use crate::config::Verbs;
 use crate::device_order::DeviceOrder;
 use crate::error::{Error, Result, kept};
 use crate::number::Number;
+use crate::request::SGE_MAX;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Domain, Gid, Library, List, Opened};
 
@@ -33,6 +34,8 @@ pub struct Port {
     pub message_bytes_max: u32,
     /// largest number of requests in a queue pair
     pub requests_max: u32,
+    /// largest number of pieces of memory in a WRITE, and in a READ, from 1 to [`SGE_MAX`]
+    pub sges: (u32, u32),
     /// largest number of READs and atomics under way at an end as the origin
     pub reads_as_origin: u8,
     /// largest number of READs and atomics under way at an end as the target
@@ -112,6 +115,7 @@ impl Port {
         }
         let limit = settings.mtu.map_or(u8::MAX, |bytes| (bytes.ilog2() - 7).low_u8());
         let count = |value: i32| value.clamp(1, 16).cast_unsigned().low_u8();
+        let sges = |value: i32| value.clamp(1, SGE_MAX.to_i32()).cast_unsigned();
         Ok(Port {
             port,
             gid,
@@ -121,6 +125,7 @@ impl Port {
             global: ethernet || u32::from(found.flags) & IB_UVERBS_QPF_GRH_REQUIRED != 0,
             mtu: (found.active_mtu.clamp(1, 5) as u8).min(limit),
             message_bytes_max: found.max_msg_sz.clamp(1 << 12, 1 << 30),
+            sges: (sges(attributes.max_sge), sges(attributes.max_sge.min(attributes.max_sge_rd))),
             requests_max: attributes.max_qp_wr.max(1).cast_unsigned(),
             reads_as_origin: count(attributes.max_qp_init_rd_atom),
             reads_as_target: count(attributes.max_qp_rd_atom),

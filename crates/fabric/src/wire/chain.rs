@@ -61,7 +61,7 @@ impl<'a> Chain<'a> {
             self.peer.room(self.queue, self.orders.len())?;
             // SAFETY: guaranteed by the caller.
             self.number =
-                unsafe { self.queue.post_chain(&mut self.orders, mem::take(&mut self.held)) }?;
+                unsafe { self.queue.post_chain(&mut self.orders, &[], mem::take(&mut self.held)) }?;
             self.orders.clear();
         }
         Ok(self.number)

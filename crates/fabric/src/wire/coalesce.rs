@@ -1,22 +1,25 @@
 //! Transfers of many runs by the device, as a message for each run or for several runs. The file
-//! has the three strategies of foMPI's paper on datatypes (§2), and one that decides by the size
-//! and the places of the runs:
+//! has two strategies of foMPI's paper on datatypes (§2), and one that decides by the size and the
+//! places of the runs:
 //!
 //! - *maximal block*: each run is a message.
 //! - *fixed buffer*: runs that follow each other at the target, one after the other, are one
 //!   message as long as a block of the transport. A run that is too long for that, or has no
 //!   neighbour, is a message of its own.
-//! - *target block*: like the fixed buffer, with a buffer as long as the runs that follow one
-//!   another at the target. It needs the fewest messages, but memory without a bound: it exists for
-//!   measurements only.
-//! - *auto*: the fixed buffer, and a get also reads short gaps between the runs.
+//! - *auto*: the fixed buffer, and a get also reads short gaps between the runs. A few runs that
+//!   are longer than a block in all, in memory that stays registered, are one message without a
+//!   copy.
+//!
+//! A part of a message is a message as well, and each message takes all runs that it can. So no
+//! other division of the runs has fewer messages.
 //!
 //! On paper (decision 0012): a request costs this process some 150 ns, whatever its length up to a
 //! block, and a run in a message some 5 ns; the bytes are copied to or from a block in either case.
 //! So one message of two runs is cheaper than two messages, as long as its bytes are copied once.
 
-use core::{mem, ptr};
+use core::mem;
 
+use super::device::Region;
 use super::peer::Peer;
 use super::pool::{BLOCK_BYTES, Part};
 use crate::Way;
@@ -25,15 +28,13 @@ use crate::error::Result;
 use crate::number::Number;
 use crate::remote::{Bytes, Remote, Runs};
 
-/// The most bytes of a message with several runs, except by the strategy target block.
+/// The most bytes of a message whose runs are copied.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
 /// The longest gap between two runs that a get also reads. Its bytes take no longer on a link of 25
 /// Gbit/s and up than a request of their own costs.
 pub const GAP_MAX: u64 = 512;
 /// The number of short runs of a put that are sent as one chain.
 const SHORT: usize = 64;
-/// The most runs of a message of any length.
-const RUNS_MAX: usize = 1 << 20;
 
 /// Bytes of this process that are to be put.
 #[derive(Clone, Copy)]
@@ -57,6 +58,10 @@ pub struct Coalesce<'a> {
     parts: Vec<Part>,
     there: u64,
     bytes: u64,
+    /// the registered memory of its runs, if they are not copied
+    regions: Vec<Region>,
+    /// the most runs of a message that is not copied
+    sge_max: usize,
     /// runs of a put that are short enough for a chain, and the longest such length
     short: Vec<Run>,
     short_max: u64,
@@ -67,23 +72,22 @@ pub struct Coalesce<'a> {
 impl<'a> Coalesce<'a> {
     /// Starts without runs.
     pub(super) fn new(peer: &'a Peer, within: Remote, way: Way) -> Coalesce<'a> {
+        let strategy = Config::get().strategy;
+        let (inline_max, sge_max) = peer.request_limits(way);
         Coalesce {
             peer,
             within,
             way,
-            strategy: Config::get().strategy,
+            strategy,
             parts: Vec::new(),
             there: 0,
             bytes: 0,
+            regions: Vec::new(),
+            sge_max: if strategy == Strategy::Auto { sge_max } else { 1 },
             short: Vec::new(),
-            short_max: if way == Way::Put { peer.run_bytes_max() } else { 0 },
+            short_max: if way == Way::Put { inline_max } else { 0 },
             done: Ok(()),
         }
-    }
-
-    /// The length of the longest message with several runs.
-    fn message_max(&self) -> u64 {
-        if self.strategy == Strategy::TargetBlock { u32::MAX.into() } else { MESSAGE }
     }
 
     /// The longest gap that is sent along with runs.
@@ -151,7 +155,10 @@ impl<'a> Coalesce<'a> {
             // SAFETY: the caller's promise, and the runs are parts of the message.
             self.done = unsafe {
                 match self.way {
-                    _ if bytes > MESSAGE => self.send_long(),
+                    way if bytes > MESSAGE => {
+                        let regions = mem::take(&mut self.regions).into_boxed_slice();
+                        peer.transfer_parts(way, at, &self.parts, regions)
+                    }
                     Way::Put => peer.put_gathered(at, &self.parts, bytes),
                     Way::Get => {
                         // The next message usually has as many runs.
@@ -163,35 +170,29 @@ impl<'a> Coalesce<'a> {
             };
         }
         self.parts.clear();
+        self.regions.clear();
     }
 
-    /// Sends a message that is longer than a block of the transport, and waits for it.
-    ///
-    /// # Safety
-    /// As for `push`.
-    unsafe fn send_long(&self) -> Result<()> {
-        let mut buffer = Vec::<u8>::with_capacity(self.bytes.to_usize());
-        let buffer = buffer.as_mut_ptr();
-        let copy = |part: &Part| {
-            let at = buffer.wrapping_add(part.at.to_usize());
-            let (from, to) = match self.way {
-                Way::Put => (part.here, at),
-                Way::Get => (at, part.here),
-            };
-            // SAFETY: the caller guarantees the run, and the buffer has room for the message.
-            unsafe { ptr::copy_nonoverlapping(from, to, part.bytes.to_usize()) };
-        };
-        if self.way == Way::Put {
-            self.parts.iter().for_each(copy);
+    /// Whether a run that begins at the target `gap` bytes after the others is part of their
+    /// message, which is copied, or lies in memory that stays registered.
+    fn takes(&mut self, here: *mut u8, gap: u64, bytes: u64) -> bool {
+        let all = self.bytes + gap + bytes;
+        if self.parts.is_empty() || all <= MESSAGE {
+            return !self.parts.is_empty();
         }
-        // SAFETY: the buffer is ours, and stays until nothing is under way.
-        let sent = unsafe { self.transfer(self.there, buffer, self.bytes) };
-        let came = self.peer.flush_local();
-        sent.and(came)?;
-        if self.way == Way::Get {
-            self.parts.iter().for_each(copy);
+        let core = &self.peer.core;
+        if self.parts.len() >= self.sge_max || all > core.message_bytes_max() {
+            return false;
         }
-        Ok(())
+        let runs = self.parts.iter().map(|part| (part.here, u64::from(part.bytes)));
+        if gap > 0 || runs.clone().map(|(_, bytes)| bytes).sum::<u64>() < self.bytes {
+            return false;
+        }
+        for (here, bytes) in runs.skip(self.regions.len()).chain([(here, bytes)]) {
+            let Some(region) = core.device.lasting(here as u64, bytes) else { return false };
+            self.regions.push(region);
+        }
+        true
     }
 
     /// Sends bytes as they are, even after a failure.
@@ -212,14 +213,12 @@ impl<'a> Coalesce<'a> {
 
 impl Runs for Coalesce<'_> {
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        let longest = self.message_max();
-        if self.strategy == Strategy::MaximalBlock || bytes > longest {
+        if self.strategy == Strategy::MaximalBlock || bytes > u32::MAX.into() {
             // SAFETY: guaranteed by the caller.
             return unsafe { self.send_run(here, there, bytes) };
         }
         let gap = there.checked_sub(self.there + self.bytes).filter(|gap| *gap <= self.gap_max());
-        let goes_on = gap.is_some_and(|gap| self.bytes + gap + bytes <= longest);
-        if !goes_on || self.parts.is_empty() || self.parts.len() == RUNS_MAX {
+        if !gap.is_some_and(|gap| self.takes(here, gap, bytes)) {
             // SAFETY: the caller's promise, for the runs before.
             unsafe { self.close() };
             self.there = there;

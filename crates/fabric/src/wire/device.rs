@@ -162,6 +162,12 @@ impl Device {
         }
     }
 
+    /// Returns a region that contains a buffer of the user and stays registered longer than an
+    /// operation; `None` also where nothing is registered.
+    pub fn lasting(&self, at: u64, bytes: u64) -> Option<Region> {
+        self.registrations()?.lasting(at, bytes).map(Region::Verbs)
+    }
+
     /// Ends the registrations of buffers that no request uses, before the user learns that
     /// operations are done.
     #[inline]

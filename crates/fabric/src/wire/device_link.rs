@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Way;
 use crate::device_order::DeviceOrder;
-use crate::request::{Broken, Order};
+use crate::request::{Broken, Local, Order};
 use crate::{tcp, verbs};
 
 /// Number of requests for which an RDMA device is asked to have room: 128, and 4 pings.
@@ -57,6 +58,14 @@ impl Link {
         match self {
             Link::Verbs(link) => link.inline_bytes_max(),
             Link::Tcp(_) => tcp::INLINE_BYTES_MAX,
+        }
+    }
+
+    /// Largest number of pieces of this process's memory in a WRITE or READ.
+    pub fn sge_max(&self, way: Way) -> usize {
+        match self {
+            Link::Verbs(link) => link.sge_max(way),
+            Link::Tcp(_) => 1,
         }
     }
 
@@ -122,14 +131,15 @@ impl Link {
     }
 
     /// Posts requests, at most [`CHAIN_MAX`](crate::request::CHAIN_MAX), as one chain.
+    /// `pieces`: the memory of a single request in this process, if it is several pieces.
     ///
     /// # Safety
     /// The memory that they name is registered with the given key, and stays so until they are
     /// done. For inline data it is enough that the memory can be read now.
-    pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
+    pub unsafe fn post(&mut self, orders: &[Order], pieces: &[Local]) -> Result<(), Broken> {
         match self {
             // SAFETY: guaranteed by the caller.
-            Link::Verbs(link) => unsafe { link.post(orders) },
+            Link::Verbs(link) => unsafe { link.post(orders, pieces) },
             // SAFETY: guaranteed by the caller.
             Link::Tcp(link) => unsafe { link.post(orders) },
         }
@@ -146,7 +156,7 @@ impl Link {
                 // A copy: where no address of the order is passed on, it stays in registers.
                 let order = *order;
                 // SAFETY: guaranteed by the caller.
-                unsafe { link.post(core::slice::from_ref(&order)) }
+                unsafe { link.post(core::slice::from_ref(&order), &[]) }
             }
             Link::Tcp(link) => {
                 // SAFETY: guaranteed by the caller.

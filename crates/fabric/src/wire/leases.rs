@@ -115,7 +115,7 @@ impl Lease for BlockLease<'_> {
                 };
                 // SAFETY: the block is registered; the last request holds it unless the bytes are
                 // inline.
-                unsafe { queue.post_chain(&mut orders[..parts.len()], held) }?;
+                unsafe { queue.post_chain(&mut orders[..parts.len()], &[], held) }?;
             }
             Ok(())
         })

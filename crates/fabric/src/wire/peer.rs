@@ -17,6 +17,7 @@ use super::greeting;
 use super::pause::{Pause, SLEEP_MAX, SLEEP_OF_MANY, WaitPolicy};
 use super::pool::{Answers, Blocks, Kept};
 use super::queue::{End, Queue};
+use crate::Way;
 use crate::contact::{Contact, Identity, Secret};
 use crate::error::{Error, Result};
 use crate::remote::Network;
@@ -323,11 +324,12 @@ impl Peer {
         }
     }
 
-    /// Longest run for [`Peer::put_runs`] in bytes; 0 before there is a connection.
-    pub fn run_bytes_max(&self) -> u64 {
+    /// Longest run for [`Peer::put_runs`] in bytes, and the most parts for
+    /// [`Peer::transfer_parts`]; 0 and 1 before there is a connection.
+    pub fn request_limits(&self, way: Way) -> (u64, usize) {
         match &*self.state.lock() {
-            State::Up(queue) => queue.inline_bytes_max(),
-            _ => 0,
+            State::Up(queue) => (queue.inline_bytes_max(), queue.sge_max(way)),
+            _ => (0, 1),
         }
     }
 

@@ -123,7 +123,8 @@ impl Blocks {
     /// Takes a block back from a request that is done, and copies what has arrived in it.
     pub fn finish(&self, kept: Kept) {
         match &kept {
-            Kept::Nothing | Kept::Buffer { .. } | Kept::Leaving(_) | Kept::Streamed => {}
+            Kept::Nothing | Kept::Buffer { .. } | Kept::Buffers { .. } => {}
+            Kept::Leaving(_) | Kept::Streamed => {}
             Kept::Arriving { block, to, bytes } => {
                 assert!(bytes.to_usize() <= BLOCK_BYTES);
                 // SAFETY: the block belongs to this request and is long enough; the caller of the
@@ -233,6 +234,8 @@ pub enum Kept {
     Unpacking { block: u32, parts: Box<[HereRow]> },
     /// registered memory of the user
     Buffer { _region: Region },
+    /// several pieces of it
+    Buffers { _regions: Box<[Region]> },
     /// memory of the user that a stream copies: it is used until the stream has taken its bytes
     Streamed,
 }
@@ -241,7 +244,7 @@ impl Kept {
     /// Returns its block, if it has one.
     pub fn block(&self) -> Option<u32> {
         match self {
-            Kept::Nothing | Kept::Buffer { .. } | Kept::Streamed => None,
+            Kept::Nothing | Kept::Buffer { .. } | Kept::Buffers { .. } | Kept::Streamed => None,
             Kept::Leaving(block)
             | Kept::Arriving { block, .. }
             | Kept::Scattering { block, .. }

@@ -12,6 +12,7 @@ use super::gathering::Departures;
 use super::held::HeldByRequests;
 use super::pool::{Blocks, Kept};
 use super::silence::Silence;
+use crate::Way;
 use crate::device_order::{DeviceOrder, Overtakers};
 use crate::number::Number;
 use crate::remote::Remote;
@@ -152,6 +153,11 @@ impl Queue {
     #[inline]
     pub fn inline_bytes_max(&self) -> u64 {
         self.inline_bytes_max
+    }
+
+    /// Largest number of pieces of this process's memory in a WRITE or READ.
+    pub fn sge_max(&self, way: Way) -> usize {
+        self.link.sge_max(way)
     }
 
     /// Whether the peer may not access the memory of a request, and the user was not told.
@@ -313,7 +319,7 @@ impl Queue {
     /// enough that the memory can be read now.
     pub unsafe fn post(&mut self, mut order: Order, held: Kept) -> Result<u64, Broken> {
         // SAFETY: the caller guarantees the memory.
-        unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
+        unsafe { self.post_chain(core::slice::from_mut(&mut order), &[], held) }
     }
 
     /// Posts a small request that no thread waits for: it holds no resource, and has no data or
@@ -332,11 +338,17 @@ impl Queue {
     }
 
     /// Posts several requests at once, at most [`CHAIN_MAX`], for which there is room. The last of
-    /// them holds `held`. Returns its number.
+    /// them holds `held`. Returns its number. `pieces`: the memory of a single request in this
+    /// process, if it is several pieces, at most `sge_max`; its own memory has their length.
     ///
     /// # Safety
     /// As for [`Queue::post`].
-    pub unsafe fn post_chain(&mut self, orders: &mut [Order], held: Kept) -> Result<u64, Broken> {
+    pub unsafe fn post_chain(
+        &mut self,
+        orders: &mut [Order],
+        pieces: &[Local],
+        held: Kept,
+    ) -> Result<u64, Broken> {
         for order in orders.iter_mut() {
             self.number(order);
         }
@@ -344,7 +356,7 @@ impl Queue {
         self.held.add(self.posted, held);
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
-        unsafe { self.link.post(orders) }?;
+        unsafe { self.link.post(orders, pieces) }?;
         self.invariants();
         Ok(self.posted)
     }

@@ -1,13 +1,17 @@
 //! Messages of several parts, which are contiguous at the peer and scattered in this process. A
-//! message takes one request, and one copy between the user's memory and a block. The caller
-//! decides which parts form a message.
+//! message takes one request, and one copy between the user's memory and a block, or none if the
+//! device reads or writes the parts themselves. The caller decides which parts form a message.
 
+use smallvec::SmallVec;
+
+use super::device::Region;
 use super::peer::Peer;
 use super::pool::{BLOCK_BYTES, Kept, Part};
+use crate::Way;
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::Remote;
-use crate::request::{Leaves, Order, Work};
+use crate::request::{Leaves, Local, Order, SGE_MAX, Work};
 
 impl Peer {
     /// Copies parts to the peer's memory, where they are contiguous, as one message of at most
@@ -45,6 +49,44 @@ impl Peer {
                 // SAFETY: the block is registered, and the request holds it.
                 unsafe { queue.post(order, Kept::Leaving(block)) }?;
             }
+            Ok(())
+        })
+    }
+
+    /// Transfers parts of the user's memory as one message, without a copy. They are in use until a
+    /// flush.
+    ///
+    /// # Safety
+    /// The caller guarantees that each part lies in the region of the same index, and follows the
+    /// part before it in the message; otherwise as for `Peer::put` or `Peer::get`, for each part.
+    pub unsafe fn transfer_parts(
+        &self,
+        way: Way,
+        there: Remote,
+        parts: &[Part],
+        regions: Box<[Region]>,
+    ) -> Result<()> {
+        assert_eq!(parts.len(), regions.len());
+        let piece = |(part, region): (&Part, &Region)| Local {
+            at: part.here as u64,
+            bytes: part.bytes,
+            key: region.local_key(),
+        };
+        let pieces: SmallVec<[Local; SGE_MAX]> = parts.iter().zip(&regions).map(piece).collect();
+        let bytes = parts.iter().map(|part| part.bytes).sum();
+        self.with(|queue| {
+            self.room(queue, 1)?;
+            let work = match way {
+                Way::Put => Work::Write,
+                Way::Get => Work::Read,
+            };
+            let count = queue.count();
+            *if way == Way::Put { &mut count.lent } else { &mut count.gets } += 1;
+            // Signaled: its completion shows that nothing is held any more.
+            let order = Order::new(work, there, Local { at: 0, bytes, key: 0 }, true);
+            let held = Kept::Buffers { _regions: regions };
+            // SAFETY: the regions contain the pieces, and the request holds them.
+            unsafe { queue.post_chain(&mut [order], &pieces, held) }?;
             Ok(())
         })
     }

@@ -193,6 +193,7 @@ unsafe extern "C" fn ibv_query_device(
     out.vendor_part_id = fake.profile.part;
     (out.atomic_cap, out.max_qp_wr) = (fake.profile.atomics, fake.profile.send_max as c_int);
     (out.max_qp_rd_atom, out.max_qp_init_rd_atom) = (4, 8);
+    (out.max_sge, out.max_sge_rd) = fake.profile.sges;
     0
 }
 
@@ -320,7 +321,11 @@ unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr)
         profile.pairs_refused = left;
         return fail(libc::ENOMEM);
     }
-    if init.cap.max_send_wr > profile.send_max || init.cap.max_inline_data > profile.inline_max {
+    let pieces = init.cap.max_send_sge as c_int;
+    if init.cap.max_send_wr > profile.send_max
+        || init.cap.max_inline_data > profile.inline_max
+        || pieces > profile.sges.0
+    {
         return fail(libc::EINVAL);
     }
     state.next += 1;
@@ -467,7 +472,8 @@ unsafe extern "C" fn post_send(
         let (wr, job) = unsafe { (&*request, Job::new(&*request)) };
         let full = fake.places.len() >= fake.capacity.max_send_wr as usize;
         let inline_max = fake.capacity.max_inline_data as usize;
-        let long = job.inline.as_ref().is_some_and(|bytes| bytes.len() > inline_max);
+        let long = job.inline.as_ref().is_some_and(|bytes| bytes.len() > inline_max)
+            || job.pieces.len() > fake.capacity.max_send_sge as usize;
         if fake.attributes.qp_state != IBV_QPS_RTS || full || long {
             // SAFETY: the caller's pointer.
             unsafe { *refused = request };

@@ -9,7 +9,7 @@ pub struct Job {
     id: u64,
     opcode: ibv_wr_opcode,
     flags: u32,
-    piece: ibv_sge,
+    pub pieces: Vec<ibv_sge>,
     pub inline: Option<Vec<u8>>,
     at: u64,
     key: u32,
@@ -26,22 +26,22 @@ impl Job {
     /// # Safety
     /// The caller guarantees that the request is valid, and its bytes too if they are inline.
     pub unsafe fn new(wr: &ibv_send_wr) -> Job {
-        // SAFETY: at most one piece; all variants of the union are plain data.
-        let (piece, atomic, rdma) = unsafe {
-            let piece = if wr.num_sge == 0 { ibv_sge::default() } else { *wr.sg_list };
-            (piece, wr.wr.atomic, wr.wr.rdma)
+        // SAFETY: as many pieces as the request says; all variants of the union are plain data.
+        let (pieces, atomic, rdma): (Vec<ibv_sge>, _, _) = unsafe {
+            let piece = |index: i32| *wr.sg_list.add(index as usize);
+            ((0..wr.num_sge).map(piece).collect(), wr.wr.atomic, wr.wr.rdma)
         };
         let is_atomic =
             [IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD].contains(&wr.opcode);
         let inline = (wr.send_flags & IBV_SEND_INLINE != 0).then(|| {
             // SAFETY: the caller guarantees them.
-            unsafe { copy(piece.addr, piece.length.into()) }
+            unsafe { copy_all(&pieces) }
         });
         Job {
             id: wr.wr_id,
             opcode: wr.opcode,
             flags: wr.send_flags,
-            piece,
+            pieces,
             inline,
             at: if is_atomic { atomic.remote_addr } else { rdma.remote_addr },
             key: if is_atomic { atomic.rkey } else { rdma.rkey },
@@ -50,6 +50,11 @@ impl Job {
             status: IBV_WC_SUCCESS,
             forgotten: None,
         }
+    }
+
+    /// Bytes of its memory at the origin.
+    fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| u64::from(piece.length)).sum()
     }
 
     fn is_write(&self) -> bool {
@@ -87,6 +92,15 @@ unsafe fn copy(at: u64, bytes: u64) -> Vec<u8> {
             }
         })
         .collect()
+}
+
+/// Copies the bytes of pieces, one after the other.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn copy_all(pieces: &[ibv_sge]) -> Vec<u8> {
+    // SAFETY: guaranteed by the caller.
+    pieces.iter().flat_map(|piece| unsafe { copy(piece.addr, piece.length.into()) }).collect()
 }
 
 /// Stores bytes at an address, as one word if they are an aligned word.
@@ -209,20 +223,26 @@ fn execute(state: &State, pair: &mut FakeQp, index: usize) {
     };
     if status == IBV_WC_SUCCESS {
         let job = &pair.jobs[index];
-        let (at, piece, opcode) = (job.at, job.piece, job.opcode);
+        let (at, opcode) = (job.at, job.opcode);
         let [first, second] = job.operands;
         if job.is_write() {
             let bytes = job.inline.clone().unwrap_or_else(|| {
-                // SAFETY: it was checked against its region.
-                unsafe { copy(piece.addr, piece.length.into()) }
+                // SAFETY: they were checked against their regions.
+                unsafe { copy_all(&job.pieces) }
             });
             pair.landing.push_back((at, bytes));
         } else {
+            let (pieces, bytes) = (job.pieces.clone(), job.bytes());
             land(pair);
             // SAFETY: it was checked against its region.
-            let before = unsafe { copy(at, piece.length.into()) };
-            // SAFETY: it was checked against its region.
-            unsafe { store(piece.addr, &before) };
+            let before = unsafe { copy(at, bytes) };
+            let mut rest = &before[..];
+            for piece in pieces {
+                let (arrived, behind) = rest.split_at(piece.length as usize);
+                // SAFETY: it was checked against its region.
+                unsafe { store(piece.addr, arrived) };
+                rest = behind;
+            }
             let held = || u64::from_ne_bytes(before[..8].try_into().unwrap());
             let after = match opcode {
                 IBV_WR_ATOMIC_FETCH_AND_ADD => Some(held().wrapping_add(first)),
@@ -250,11 +270,11 @@ fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), ibv_wc_status>
     };
     // A request of zero bytes needs no valid key, but the access rights of the other end apply.
     let open = target.attributes.qp_access_flags & remote != 0;
-    let bytes = u64::from(job.piece.length);
+    let bytes = job.bytes();
     if bytes == 0 {
         return if open { Ok(()) } else { Err(IBV_WC_REM_ACCESS_ERR) };
     }
-    let allows = |key: u32, domain: usize, at: u64, access: ibv_access_flags| {
+    let allows = |key: u32, domain: usize, (at, bytes): (u64, u64), access: ibv_access_flags| {
         state.keys.get(&key).is_some_and(|region| {
             let inside = at >= region.base && at + bytes <= region.base + region.bytes;
             inside && region.domain == domain && region.access & access == access
@@ -264,12 +284,14 @@ fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), ibv_wc_status>
     if atomic && (bytes != 8 || !job.at.is_multiple_of(8)) {
         return Err(9);
     }
-    if job.inline.is_none()
-        && !allows(job.piece.lkey, origin.head().pd as usize, job.piece.addr, local)
-    {
+    let own = |piece: &ibv_sge| {
+        let memory = (piece.addr, u64::from(piece.length));
+        allows(piece.lkey, origin.head().pd as usize, memory, local)
+    };
+    if job.inline.is_none() && !job.pieces.iter().all(own) {
         return Err(4);
     }
-    if !open || !allows(job.key, target.head().pd as usize, job.at, remote) {
+    if !open || !allows(job.key, target.head().pd as usize, (job.at, bytes), remote) {
         return Err(IBV_WC_REM_ACCESS_ERR);
     }
     Ok(())

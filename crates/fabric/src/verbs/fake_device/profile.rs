@@ -23,6 +23,8 @@ pub struct Profile {
     pub atomics: ibv_atomic_cap,
     pub send_max: u32,
     pub inline_max: u32,
+    /// largest number of pieces of memory in a request, and in a READ
+    pub sges: (i32, i32),
     pub message_max: u32,
     /// whether it has failed: nothing completes any more, and this is reported once
     pub failed: Arc<AtomicBool>,
@@ -61,6 +63,7 @@ impl Default for Profile {
             atomics: IBV_ATOMIC_HCA,
             send_max: 1000,
             inline_max: 512,
+            sges: (16, 16),
             message_max: 1 << 20,
             failed: Arc::default(),
             pairs_refused: 0,

@@ -7,6 +7,7 @@ mod cases;
 mod contact;
 mod device;
 mod faked;
+mod gathered_rows;
 mod leases;
 mod orders;
 mod origin_memory;
