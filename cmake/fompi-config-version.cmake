@@ -1,7 +1,8 @@
 # The version of libfompi, as include/fompi.h has it. Newer ones do all that older ones do, so any
 # that is not older than what is asked for will do.
 
-set(_fompi_top "${CMAKE_CURRENT_LIST_DIR}/../../..")
+get_filename_component(_fompi_top "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+set(_fompi_top "${_fompi_top}/../../@UP@")
 if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/../Cargo.toml")
   set(_fompi_top "${CMAKE_CURRENT_LIST_DIR}/..")
 endif()

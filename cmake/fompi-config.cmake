@@ -14,8 +14,11 @@ if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/../Cargo.toml")
     set(_fompi_library "$ENV{CARGO_TARGET_DIR}/release/libfompi.so")
   endif()
 else()
-  get_filename_component(_fompi_top "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-  set(_fompi_library "${_fompi_top}/lib/libfompi.so")
+  # Without links: /lib may be one to /usr/lib, and has no include next to it.
+  get_filename_component(_fompi_here "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+  get_filename_component(_fompi_top "${_fompi_here}/../../@UP@" ABSOLUTE)
+  set(_fompi_library "${_fompi_top}/@LIBDIR@/libfompi.so")
+  unset(_fompi_here)
 endif()
 
 if(NOT EXISTS "${_fompi_library}")

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from glob import glob
 from types import SimpleNamespace
 
 import pytest
@@ -96,6 +97,13 @@ def test_install_of_a_library_without_programs(folder):
     (folder / "libfompi.so").write_text("")
     status, lines = call(INSTALL, folder / "none", FOMPI_LIB=folder / "libfompi.so")
     assert status == 1 and has("^install: no fompi next to .*/libfompi.so", lines)
+
+
+def test_library_has_no_symbols_but_the_exported_ones(prefix):
+    """As packages want it; exceptions of the program still pass through its frames."""
+    sections = "\n".join(worked("readelf", "-W", "-S", prefix / "lib" / "libfompi.so"))
+    assert ".dynsym" in sections and ".eh_frame" in sections
+    assert ".symtab" not in sections and ".debug" not in sections
 
 
 def test_install_without_a_prefix():
@@ -230,6 +238,98 @@ def test_ctest(mpi, cmake):
     worked("cmake", "--build", build, seconds=300)
     assert has("100% tests passed, 0 tests failed out of 4",
                worked("ctest", "--test-dir", build, seconds=300))
+
+
+# --- other folders for the library ----------------------------------------------------------------
+
+MULTIARCH = f"lib/{os.uname().machine}-linux-gnu"
+
+
+@pytest.fixture(scope="module", params=("lib64", MULTIARCH))
+def laid_out(request, installed):
+    """An installation, moved, with the library in another folder of it, and that folder's name."""
+    name = request.param.replace("/", "-")
+    stage, prefix = installed.folder / f"stage-{name}", installed.folder / name
+    worked(INSTALL, f"--libdir=/opt/fompi/{request.param}", "/opt/fompi", DESTDIR=stage,
+           FOMPI_LIB=installed.prefix / "lib" / "libfompi.so")
+    shutil.move(stage / "opt" / "fompi", prefix)
+    return SimpleNamespace(prefix=prefix, libdir=request.param)
+
+
+def test_libdir_of_the_environment(installed, folder):
+    worked(INSTALL, folder, LIBDIR="lib64", FOMPI_LIB=installed.prefix / "lib" / "libfompi.so")
+    assert [path.parent.name for path in folder.rglob("*.so")] == ["lib64"]
+
+
+@pytest.mark.parametrize("libdir", ("../lib", "/lib", ".", "lib/../x", "lib 64"))
+def test_libdir_outside_of_the_prefix(libdir, folder):
+    status, lines = call(INSTALL, "--libdir", libdir, folder / "none")
+    assert status == 2 and has("^install: --libdir .*: a folder below PREFIX is wanted", lines)
+
+
+def test_manifest_of_another_folder(laid_out):
+    test_manifest_lists_all_files(laid_out.prefix)
+    assert f"{laid_out.libdir}/libfompi.so" in files_in(laid_out.prefix)
+
+
+@pytest.mark.first_mpi_in_gate
+def test_flags_of_pkg_config_of_another_folder(laid_out, mpi, compiled):
+    (flags,) = worked("pkg-config", "--cflags", "--libs", "fompi",
+                      PKG_CONFIG_PATH=laid_out.prefix / laid_out.libdir / "pkgconfig")
+    program = compiled("c", flags.split(), [])
+    uses(mpi, laid_out.prefix, program)
+    assert worked(laid_out.prefix / "bin/fompirun", "--mpi", mpi.name, "-n", 2, program)
+
+
+@pytest.mark.first_mpi_in_gate
+def test_find_package_in_another_folder(laid_out, mpi, cmake):
+    """CMake does not search lib64 on Debian by itself."""
+    place = laid_out.prefix / laid_out.libdir / "cmake" / "fompi"
+    where = f"CMAKE_PREFIX_PATH={laid_out.prefix}"
+    if laid_out.libdir == "lib64":
+        where = f"fompi_DIR={place}"
+    status, _, build = cmake(USER, where)
+    assert status == 0
+    assert has(f"^fompi_DIR:[A-Z]+={place}$", (build / "CMakeCache.txt").read_text().splitlines())
+    worked("cmake", "--build", build, seconds=300)
+    uses(mpi, laid_out.prefix, build / "app")
+
+
+def test_prefix_of_the_system(installed, folder):
+    """Programs that are linked with it need no run path, and get none."""
+    worked(INSTALL, "--libdir", MULTIARCH, "/usr", DESTDIR=folder,
+           FOMPI_LIB=installed.prefix / "lib" / "libfompi.so")
+    (flags,) = worked("pkg-config", "--libs", folder / "usr" / MULTIARCH / "pkgconfig/fompi.pc")
+    assert "-lfompi" in flags and "rpath" not in flags
+
+
+# --- module files ---------------------------------------------------------------------------------
+
+SHOW = """
+for name in PATH LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH; do
+  echo "$name ${!name%%:*}"
+done"""
+
+
+@pytest.mark.parametrize("is_link", (False, True), ids=("file", "link"))
+def test_module(is_link, laid_out, folder):
+    """Environment Modules load it; its folders are those of the tree, also by a link to the file.
+    Debian has no Lmod next to them: tests/test_packages.py loads the module by Lmod."""
+    prefix, modules = laid_out.prefix, laid_out.prefix / "share" / "modulefiles"
+    if is_link:
+        modules = folder
+        (folder / "fompi").mkdir()
+        (folder / "fompi" / version()).symlink_to(
+            prefix / "share" / "modulefiles" / "fompi" / version())
+    (system,) = glob("/usr/lib/*/modulecmd.tcl")
+    lines = worked("tclsh", system, "bash", "load", f"fompi/{version()}", MODULEPATH=modules,
+                   LD_LIBRARY_PATH="", CMAKE_PREFIX_PATH="", PKG_CONFIG_PATH="")
+    shown = "\n".join(lines) + SHOW
+    set_to = dict(line.split(" ", 1) for line in worked("bash", "-c", shown, MODULEPATH=modules)
+                  if " " in line)
+    assert set_to == {"PATH": f"{prefix}/bin", "LD_LIBRARY_PATH": f"{prefix}/{laid_out.libdir}",
+                      "PKG_CONFIG_PATH": f"{prefix}/{laid_out.libdir}/pkgconfig",
+                      "CMAKE_PREFIX_PATH": f"{prefix}"}
 
 
 # --- programs that are not linked with it, or wrongly ---------------------------------------------
