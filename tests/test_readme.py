@@ -33,7 +33,7 @@ from conftest import TOP, call, mpis, version
 FOLDERS = ("guide", "concepts", "reference")
 LAST = "docs/guide/clusters.md"
 SECONDS = int(os.environ.get("SECONDS_MAX", 300))
-OURS = r"\bFOMPI_[A-Z_]+|\b(?:scripts|benches|docs|include)/[a-z._/-]+[a-z]|\$root/[a-z/]+"
+OURS = r"\bFOMPI_[A-Z_]+|\b(?:scripts|benches|docs|include)/[a-z._/-]+[a-z]"
 OPTIONS_OF_LAUNCHERS = TOP / "crates" / "cli" / "src" / "run" / "launcher_options.rs"
 
 
@@ -90,14 +90,12 @@ def is_option(word):
         re.search(rf"^ +(-\w, )?{re.escape(word)}\b", said.stdout, re.MULTILINE) is not None
 
 
-def missing(text, prefix):
+def missing(text):
     """The files, options and variables of ours that a text names, and that do not exist; fompirun
     also has the options of launchers that it knows."""
     for word in sorted(set(re.findall(OURS, text))):
         if word.startswith("FOMPI_"):
             exists = word in known_variables()
-        elif word.startswith("$root"):
-            exists = (prefix / word.partition("/")[2]).is_dir()
         else:
             exists = (TOP / word).exists()
         if not exists:
@@ -159,7 +157,7 @@ def check_block(block, mpi):
     elif kind == "prints":
         assert [line for line in block.lines if line.removesuffix("...") not in there.said] == []
     if kind in ("file", "elsewhere"):
-        assert list(missing(text, there.prefix)) == []
+        assert list(missing(text)) == []
 
 
 def check_installed_links(page, mpi):
@@ -231,7 +229,7 @@ def test_links(page):
 @pytest.mark.parametrize("page", pages())
 def test_names(page):
     words = re.findall("`[^`\n]+`", (TOP / page).read_text())
-    assert list(missing("\n".join(words), Path("/nonexistent"))) == []
+    assert list(missing("\n".join(words))) == []
 
 
 def test_newest_version_of_changelog():
@@ -241,8 +239,10 @@ def test_newest_version_of_changelog():
     assert version() in re.findall("[0-9.]+(?:-dev)?", heading)
 
 
-def test_version_of_the_module_file():
-    assert re.findall(r"`fompi/([0-9.]+(?:-dev)?)`", (TOP / LAST).read_text()) == [version()]
+def test_version_of_the_archives():
+    for page in (LAST, "docs/guide/packages.md"):
+        found = re.findall(r"fompi-([0-9.]+(?:-dev)?)(?:-|\n)", (TOP / page).read_text())
+        assert found and set(found) == {version()}
 
 
 # --- scripts --------------------------------------------------------------------------------------

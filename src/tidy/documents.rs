@@ -74,8 +74,8 @@ impl Tree {
             (word.contains('/'), SOURCE_ENDINGS.iter().any(|e| word.ends_with(e)));
         match within {
             true => {
-                let is_built =
-                    ["target", "build"].contains(&first) || word.starts_with("examples/build");
+                let is_built = ["target", "build", "dist"].contains(&first)
+                    || word.starts_with("examples/build");
                 !first.is_empty() && !is_built && (source || self.is_folder(first))
             }
             false => source && alone,
@@ -172,7 +172,7 @@ fn paths(folder: &Path, found: &mut BTreeSet<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-        if [".git", "target", "build", "examples/build"].contains(&name.as_str()) {
+        if [".git", "target", "build", "dist", "examples/build"].contains(&name.as_str()) {
             continue;
         }
         if path.is_dir() {
