@@ -19,7 +19,10 @@ pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let own = |name: &str| name.trim_start_matches("FOMPI_").to_owned();
     let similarity = |known: &&str| strsim::jaro_winkler(&own(known), &own(name));
     let best = names.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
-    best.copied().filter(|best| similarity(best) >= SIMILAR)
+    let best = best.copied().filter(|best| similarity(best) >= SIMILAR);
+    // Two letters that change places make a short name another one, by that measure.
+    let is_near = |known: &&str| strsim::osa_distance(&own(known), &own(name)) == 1;
+    best.or_else(|| names.iter().copied().find(is_near))
 }
 
 #[cfg(test)]
@@ -44,6 +47,7 @@ mod tests {
             ("FOMPI_NETWORK", "FOMPI_NET"),
             ("FOMPI_VERBS_DEV", "FOMPI_VERBS_DEVICE"),
             ("FOMPI_VERB", "FOMPI_VERBS"),
+            ("FOMPI_NTE", "FOMPI_NET"),
         ];
         for (name, known) in meant {
             assert_eq!(nearest(name, &names), Some(known), "{name}");
