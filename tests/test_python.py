@@ -10,6 +10,7 @@ import shutil
 
 import pytest
 
+import programs
 from conftest import TOP, call, version
 
 PYTHON = "/usr/bin/python3"
@@ -75,8 +76,7 @@ def test_info(loaded, python, library):
     """Ahead of the MPI, and with it."""
     shown = "print(json.dumps(fompi.info()))\n"
     code = f"import json, fompi\n{shown}{MPI4PY}{shown}"
-    launcher = TOP / "scripts" / "fompirun"
-    options = {} if loaded == "import" else {"launcher": launcher, "ranks": 1}
+    options = {} if loaded == "import" else {"launcher": programs.FOMPIRUN, "ranks": 1}
     found = [json.loads(line) for line in python("-c", code, **options)[1] if line.startswith("{")]
     ours = {"version": version(), "library": str(library), "loaded": loaded, "is_loaded": True}
     assert found[0] == {**ours, "mpi": None}
