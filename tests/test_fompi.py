@@ -149,6 +149,15 @@ def test_env_names_a_misspelled_variable():
     assert len(answer("env", FOMPI_NTE="tcp")["warnings"]) == 1
 
 
+def test_explain_prints_cause_and_remedy():
+    status, lines = fompi("explain", "[FOMPI-E001]")
+    assert status == 0 and re.match("FOMPI-E001: target rank .* is invalid", lines[0])
+    assert lines[-1].startswith("    remedy: ")
+    assert answer("explain", "e001")["class"] == "MPI_ERR_RANK"
+    status, lines = fompi("explain", "FOMPI-E999")
+    assert status == 2 and lines[0].startswith("fompi: no message has the code FOMPI-E999; ")
+
+
 # --- fompi info -----------------------------------------------------------------------------------
 
 ABIS = {"mpich": "MPICH ABI", "openmpi": "Open MPI ABI"}

@@ -26,6 +26,8 @@ pub enum Action {
     Info(InfoOptions),
     /// Print what keeps libfompi from working here, or from working fast, with remedies
     Doctor(DoctorOptions),
+    /// Print when an error or a warning occurs, and its remedy
+    Explain(ExplainOptions),
     /// Write manual pages and completions of shells below FOLDER, the `share` of an installation
     #[command(hide = true)]
     Pages {
@@ -59,6 +61,16 @@ pub struct DoctorOptions {
     /// A program, a Python or a script of it, whose MPI and launcher are checked, too
     #[arg(value_hint = ValueHint::CommandName)]
     pub program: Option<PathBuf>,
+    /// Print JSON (docs/reference/fompi.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The options of `fompi explain`.
+#[derive(Args)]
+pub struct ExplainOptions {
+    /// The code at the end of the line, such as FOMPI-E042
+    pub code: String,
     /// Print JSON (docs/reference/fompi.md)
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,7 @@
 mod command_line;
 mod doctor;
 mod env_listing;
+mod explanation;
 mod found_library;
 mod info;
 mod manual_pages;
@@ -30,6 +31,7 @@ pub fn fompi() -> ExitCode {
         Action::Env(options) => env_listing::print(&options),
         Action::Info(options) => info::print(&options),
         Action::Doctor(options) => doctor::print(&options),
+        Action::Explain(options) => explanation::print(&options),
         Action::Pages { folder } => match manual_pages::write_below(&folder) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
