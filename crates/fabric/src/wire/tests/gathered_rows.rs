@@ -155,28 +155,7 @@ fn rows_of_any_lengths_take_no_more_requests_than_copies() {
     }
 }
 
-macro_rules! cases {
-    ($($case:ident)*) => {
-        mod fake {
-            $(#[test] fn $case() { super::$case(super::on_fake); })*
-        }
-        mod unordered {
-            $(#[test] fn $case() { super::$case(super::on_unordered); })*
-        }
-        mod device {
-            $(
-                #[test]
-                #[ignore = "needs an RDMA device"]
-                fn $case() {
-                    let _turn = super::turn();
-                    super::$case(super::on_device);
-                }
-            )*
-        }
-    };
-}
-
-cases! {
+rdma_cases! {
     rows_of_registered_memory_travel_without_a_copy
     rows_apart_at_the_target_are_no_such_message
 }

@@ -2,6 +2,28 @@
 //! a machine with a real one they run there, too: `cargo test -p fompi-fabric --lib -- --ignored`.
 //! Several [`Wire`]s of this process stand for several processes.
 
+/// Runs these cases on each kind of RDMA device.
+macro_rules! rdma_cases {
+    ($($case:ident)*) => {
+        mod fake {
+            $(#[test] fn $case() { super::$case(super::on_fake); })*
+        }
+        mod unordered {
+            $(#[test] fn $case() { super::$case(super::on_unordered); })*
+        }
+        mod device {
+            $(
+                #[test]
+                #[ignore = "needs an RDMA device"]
+                fn $case() {
+                    let _turn = super::turn();
+                    super::$case(super::on_device);
+                }
+            )*
+        }
+    };
+}
+
 mod accepted;
 mod cases;
 mod contact;

@@ -150,28 +150,7 @@ fn memory_in_use_stays_registered_at_the_limit() {
     pages.give_back(&wire);
 }
 
-macro_rules! cases {
-    ($($case:ident)*) => {
-        mod fake {
-            $(#[test] fn $case() { super::$case(super::on_fake); })*
-        }
-        mod unordered {
-            $(#[test] fn $case() { super::$case(super::on_unordered); })*
-        }
-        mod device {
-            $(
-                #[test]
-                #[ignore = "needs an RDMA device"]
-                fn $case() {
-                    let _turn = super::turn();
-                    super::$case(super::on_device);
-                }
-            )*
-        }
-    };
-}
-
-cases! {
+rdma_cases! {
     memory_of_the_library_is_registered_once_in_pieces
     memory_at_the_address_of_other_memory_is_sent_as_it_is
 }
