@@ -60,6 +60,11 @@ impl FileRoot {
         std::fs::read_to_string(self.path(file)).unwrap_or_default().trim().to_owned()
     }
 
+    /// Whether there are device files of RDMA adapters.
+    pub fn has_device_files(&self) -> bool {
+        self.names("dev/infiniband").iter().any(|name| name.starts_with("uverbs"))
+    }
+
     /// Returns the names in a folder, sorted; none if it cannot be read.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(folder)).into_iter().flatten().flatten();

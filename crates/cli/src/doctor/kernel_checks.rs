@@ -1,9 +1,9 @@
 //! What the kernel, its security modules and its namespaces allow.
 
 use super::findings::{FileRoot, Finding, Severity};
-use crate::info::machine_facts::release_of;
+use crate::info::machine_facts::why_no_adoption;
 use fompi_base::config::{Adopt, Config};
-use fompi_sys::{memfd, vm};
+use fompi_sys::{memfd, memory_limits, vm};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::fmt::Display;
 
@@ -109,26 +109,21 @@ fn deny_ptrace(root: &FileRoot) -> Option<Finding> {
     })
 }
 
-/// Why pages of windows of MPI_Win_create are not adopted.
+/// Why pages of windows of MPI_Win_create are not adopted, unless the user wants it so.
 fn adoption(root: &FileRoot) -> Option<Finding> {
-    let consent = Config::get().adopt;
-    let kernel = root.text("proc/sys/kernel/osrelease");
-    let oldest = if consent == Adopt::Always { (6, 1) } else { (6, 5) };
-    let (problem, remedy) = if consent == Adopt::Never {
+    if Config::get().adopt == Adopt::Never {
         return None;
-    } else if release_of(&kernel) < oldest {
-        let text = format!("Linux {kernel} is older than {}.{}", oldest.0, oldest.1);
-        (text, "use memory of MPI_Win_allocate or MPI_Alloc_mem")
-    } else if root.text("proc/sys/vm/overcommit_memory") == "2" {
-        ("vm.overcommit_memory is 2".into(), "sysctl vm.overcommit_memory=0")
-    } else {
-        return None;
+    }
+    let why = why_no_adoption(&root.text("proc/sys/kernel/osrelease"))?;
+    let remedy = match memory_limits::are_strict() {
+        true => "sysctl vm.overcommit_memory=0",
+        false => "use memory of MPI_Win_allocate or MPI_Alloc_mem",
     };
     Some(Finding {
         severity: Severity::Note,
         check: "adopted memory",
         problem: format!(
-            "{problem}: windows over memory of malloc are reached by process_vm, a system call for \
+            "{why}: windows over memory of malloc are reached by process_vm, a system call for \
              each access"
         ),
         remedy: remedy.into(),

@@ -17,8 +17,7 @@ const SHM_BYTES: u64 = 64 << 20;
 /// Returns the findings about limits.
 pub fn all(root: &FileRoot) -> Vec<Finding> {
     let limit = |resource| getrlimit(resource).current;
-    let is_there = |name: &String| name.starts_with("uverbs");
-    let has_device = root.names("dev/infiniband").iter().any(is_there);
+    let has_device = root.has_device_files();
     let found = [
         descriptors(limit(Resource::Nofile)),
         locked(limit(Resource::Memlock), has_device),

@@ -92,8 +92,7 @@ fn rdma(root: &FileRoot) -> Option<Finding> {
         return None;
     }
     let error = why_no_device()?;
-    let is_there = |name: &String| name.starts_with("uverbs");
-    let has_file = root.names("dev/infiniband").iter().any(is_there);
+    let has_file = root.has_device_files();
     let severity = if is_demanded { Severity::Error } else { Severity::Warning };
     let remedy = if devices.is_empty() {
         "load the driver of the adapter, or unset FOMPI_NET"

@@ -72,7 +72,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// The first two numbers of a release of the kernel.
-pub fn release_of(kernel: &str) -> (u32, u32) {
+fn release_of(kernel: &str) -> (u32, u32) {
     let mut numbers = kernel.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok());
     let mut next = || numbers.next().flatten().unwrap_or(0);
     (next(), next())
@@ -80,22 +80,26 @@ pub fn release_of(kernel: &str) -> (u32, u32) {
 
 /// Whether pages of windows of MPI_Win_create become shared memory (docs/internals/adoption.md).
 fn adoption(kernel: &str) -> MachineFact {
+    let why_not = why_no_adoption(kernel);
+    let value = if why_not.is_none() { "possible" } else { "no" };
+    MachineFact::new("adopted memory", value, why_not)
+}
+
+/// Returns why no pages of windows of MPI_Win_create become shared memory with this kernel.
+pub fn why_no_adoption(kernel: &str) -> Option<String> {
     let consent = Config::get().adopt;
     let oldest = if consent == Adopt::Always { (6, 1) } else { (6, 5) };
-    let has_huge_pages = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
-    let why_not = if consent == Adopt::Never {
+    if consent == Adopt::Never {
         Some("FOMPI_ADOPT=never".into())
     } else if release_of(kernel) < oldest {
         Some(format!("Linux {}.{} or newer is needed", oldest.0, oldest.1))
-    } else if !has_huge_pages {
+    } else if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         Some("the kernel has no transparent huge pages".into())
-    } else if read("/proc/sys/vm/overcommit_memory") == "2" {
+    } else if memory_limits::are_strict() {
         Some("vm.overcommit_memory=2".into())
     } else {
         None
-    };
-    let value = if why_not.is_none() { "possible" } else { "no" };
-    MachineFact::new("adopted memory", value, why_not)
+    }
 }
 
 /// Copies of memory of other processes, which Yama may forbid.
