@@ -115,11 +115,11 @@ impl Launcher {
     /// fompirun, the one next to the Python that is started, or the first one in PATH.
     pub fn by_default(program: Option<&Path>) -> Option<Launcher> {
         let at = |why| move |path| Launcher::at(path, why);
-        let beside = launcher_of_folder(&own_folder()).map(at("it is next to fompirun"));
+        let own = launcher_of_folder(&own_folder()).map(at("it is next to fompirun"));
         let python = || launcher_of_folder(&python_of(program?)?);
         let of_python = || python().map(at("it is next to the Python that is started"));
         let first = || in_path("mpirun").or_else(|| in_path("mpiexec"));
-        beside.or_else(of_python).or_else(|| first().map(at(FIRST_IN_PATH)))
+        own.or_else(of_python).or_else(|| first().map(at(FIRST_IN_PATH)))
     }
 
     /// Returns a launcher of a family, for a program that is linked with the MPI library at a path:

@@ -11,9 +11,9 @@ use crate::found_library::{find_library, has_text, version_line};
 use crate::output::print_lines;
 use crate::python_module::MpiModule;
 use crate::searched_path::in_path;
-use crate::suggestions::nearest;
 use clap::{CommandFactory, Parser};
 use fompi_base::config;
+use fompi_base::known_names::nearest;
 use launcher::{FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library};
 use linked::{is_elf, libraries_of};
 use named_program::{find_program, look_at};
@@ -213,8 +213,9 @@ fn own_variables() -> impl Iterator<Item = String> {
 }
 
 fn warn_of_unknown_variables() {
+    let known: Vec<&str> = config::names().collect();
     for name in own_variables().filter(|name| !config::is_variable(name)) {
-        if let Some(near) = nearest(&name, config::names()) {
+        if let Some(near) = nearest(&name, &known) {
             eprintln!("fompirun: {name} is an unknown variable; did you mean {near}?");
         }
     }
