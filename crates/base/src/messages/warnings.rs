@@ -69,7 +69,7 @@ messages! {
         "All ranks make a window, but of different communicators."
         "Make windows of overlapping communicators in the same order on all ranks.";
     OTHER_JOBS "W014"
-        "rank {rank} has waited {seconds} s in {call} for other ranks, of which some were started \
+        "rank {rank} has waited {seconds} s in {call} for other ranks, some of which were started \
          by MPI_Comm_spawn or are connected to this job: they may not have made this call yet, or \
          run without libfompi"
         "A collective call waits for processes that libfompi cannot find on this node."
