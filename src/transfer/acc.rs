@@ -5,7 +5,8 @@
 //! Between nodes the request for the lock leaves together with the gets of the elements. If
 //! the answer says that the lock was free, the elements are as the previous holder left them. So an
 //! accumulate waits twice, once for the lock with the elements and once for the release with the
-//! new elements, and not four times.
+//! new elements, and not four times. Where targets carry out accumulates, they take the lock, too
+//! (`AtTarget::take_lock`), and nothing waits.
 
 use super::acc_run::Guard;
 use super::{OpenTarget, Place};
@@ -15,7 +16,7 @@ use crate::epoch::lock::{self, Mode, Nodes, acquire_and_read, atomic_calls};
 use crate::error::Result;
 use crate::fabric::location::Unmapped;
 use crate::fabric::net::Peer;
-use crate::fabric::remote::{LockAt, Remote};
+use crate::fabric::remote::{AtTarget, Network, Remote};
 use crate::fabric::remote_words::Begun;
 use crate::fabric::{WordAt, Words};
 use crate::window::protocols::{Protocols, on_protocols, on_words};
@@ -92,14 +93,13 @@ impl<'a> LockCheck<'a> {
 
     /// The address of the lock.
     pub fn lock(&self) -> Remote {
-        self.target.accumulate_lock()
+        self.target.accumulate_lock().at
     }
 
     /// Ends the call, which has waited for its operation: `lock` is the value of the lock, read
     /// after it.
     pub fn end(self, lock: u64) -> Result<()> {
-        let to = self.to;
-        atomic_calls::wait_if_held(&self.part.far(to.place.node), to.rank, nodes_for(to), lock)
+        self.part.wait_if_held(self.to.place.node, self.target, lock)
     }
 
     /// Ends a call that has not waited: a later call, which waits, checks the lock first. For a
@@ -130,6 +130,8 @@ enum State<'a> {
     Asked(Begun<&'a Peer>),
     /// held
     Held,
+    /// requested from the target, which takes it ahead of later requests
+    AtTarget(&'a <Peer as Network>::AtTarget),
 }
 
 impl<'a> AccLock<'a> {
@@ -161,45 +163,19 @@ impl<'a> AccLock<'a> {
         LockCheck::new(self.to)
     }
 
-    /// Returns the lock for a chain of requests that takes it if it is free, and releases it.
-    pub fn around(&mut self) -> LockAt {
-        let (_, target) = self.to.contacted();
-        self.turn = Some(target.accumulating.lock());
-        LockAt {
-            at: target.accumulate_lock(),
-            take: acquire_and_read::taken(Mode::Exclusive),
-            release: acquire_and_read::freed(Mode::Exclusive),
-        }
-    }
-
-    /// Ends what the chain has begun, which has seen these values of the lock word: wakes the next
-    /// rank if one waits. Takes the lock if it was not free. Returns whether it was.
-    pub fn has_been(&mut self, (before, at_release): (u64, u64)) -> Result<bool> {
-        let (node, at, nodes) = (self.to.place.node, self.word(), nodes_for(self.to));
-        let was_free = before == acquire_and_read::taken(Mode::Exclusive).0;
-        if was_free {
-            let woken = on_words!(node, |words| acquire_and_read::end_release(words, at_release));
-            self.turn = None;
-            return woken.map(|()| true);
-        }
-        on_words!(node, |words| acquire_and_read::acquire_seen(
-            words,
-            at,
-            Mode::Exclusive,
-            before,
-            nodes
-        ))?;
-        self.state = State::Held;
-        Ok(false)
-    }
-
     /// Requests the lock before gets from memory of `whose`; takes it where such gets are not
     /// ordered after the request. Does nothing if the lock is held.
     fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.to.place.node, self.word());
-        if let Unmapped::Distant(_) = whose {
+        if let Unmapped::Distant(there) = whose {
             let (part, target) = self.to.contacted();
+            if let Some(to) = there.peer.at_target() {
+                self.turn = Some(to.locking().lock());
+                to.take_lock(target.accumulate_lock())?;
+                self.state = State::AtTarget(to);
+                return Ok(());
+            }
             self.turn = Some(target.accumulating.lock());
             let words = &part.far(node);
             words.order(word.rank)?;
@@ -217,9 +193,12 @@ impl<'a> AccLock<'a> {
     /// Waits until the lock is held. Returns whether it was held already when the gets after
     /// [`AccLock::ask`] were carried out.
     fn settle(&mut self) -> Result<bool> {
-        let State::Asked(asked) = core::mem::replace(&mut self.state, State::Idle) else {
-            self.state = State::Held;
-            return Ok(true);
+        let asked = match core::mem::replace(&mut self.state, State::Idle) {
+            State::Asked(asked) => asked,
+            state => {
+                self.state = state;
+                return Ok(true);
+            }
         };
         let (words, nodes) = (&self.to.contacted().0.far(self.to.place.node), nodes_for(self.to));
         let asked = (self.word(), asked);
@@ -237,6 +216,7 @@ impl<'a> AccLock<'a> {
             State::Held => on_words!(self.to.place.node, |words| {
                 lock::release(words, self.word(), Mode::Exclusive)
             }),
+            State::AtTarget(to) => to.release_lock(self.to.contacted().1.accumulate_lock()),
             State::Idle | State::Asked(..) => Ok(()),
         };
         self.turn = None;

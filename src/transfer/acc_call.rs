@@ -218,10 +218,9 @@ impl<'a> AccCall<'a> {
                 each_portion(side.items(), (target, count), work);
             };
             let portions = Portions { there, here: side.address(), each: &each };
-            let bytes = side.bytes.min(total(target, count)?);
             // SAFETY: the caller guarantees the buffers until `done`.
             unsafe {
-                let sent = requests.send_portions(basic, bytes, portions, result);
+                let sent = requests.send_portions(basic, portions, result);
                 return combine.done(sent);
             }
         }

@@ -3,10 +3,8 @@
 //! (docs/decisions/0004): a call on a single word reads the target's accumulate lock after its
 //! operation, any other call holds that lock, and a process that is alone at the target needs none.
 //!
-//! On paper: a single word is a request and no wait; its result arrives later. A call under the
-//! lock is one wait if the lock is free and the operands are short: one chain of requests takes the
-//! lock, changes the elements, and releases the lock; the target skips the last two if the lock was
-//! not free. Long operands are sent once the lock is held, with two waits.
+//! On paper: no call waits. A single word is one request. A call under the lock has two more, one
+//! ahead and one behind: the target takes the lock, changes the elements, and releases the lock.
 
 use super::acc::{AccLock, LockCheck};
 use super::acc_run::{AccRun, Guard};
@@ -18,17 +16,13 @@ use crate::fabric::location::{Distant, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::reduction::{Protection, Reduction};
 use crate::fabric::remote::{
-    AccumulateAt, AtTarget, Bytes, ElementRuns, Elements, Network, OPERANDS_COPIED_MAX, Portions,
-    Remote,
+    AccumulateAt, AtTarget, Bytes, ElementRuns, Elements, Network, Portions, Remote,
 };
 use crate::number::Number;
 use smallvec::SmallVec;
 
 /// The most runs that are sent together.
 const RUNS: usize = 128;
-/// The most bytes of elements that are sent before it is known that the lock is held: sending them
-/// again takes no longer than a wait.
-const UNCERTAIN_BYTES_MAX: u64 = 64 << 10;
 
 /// Old elements that have padding, which a result buffer must keep: they arrive here.
 struct Padded {
@@ -44,8 +38,6 @@ struct Sender<'a> {
     guard: Guard,
     /// the target's lock; `None`: held already, or no other call changes the elements
     lock: Option<AccLock<'a>>,
-    /// whether `lock` is held
-    held: bool,
 }
 
 /// An accumulate of many runs.
@@ -55,10 +47,6 @@ pub struct TargetAcc<'a> {
     /// the type of the pending runs
     what: Option<Reduction>,
     runs: SmallVec<[Elements; RUNS]>,
-    /// bytes of their elements
-    bytes: u64,
-    /// whether memory of the user is in use
-    lends: bool,
     padded: Vec<Padded>,
 }
 
@@ -72,12 +60,10 @@ impl<'a> TargetAcc<'a> {
         lock: Option<AccLock<'a>>,
     ) -> TargetAcc<'a> {
         TargetAcc {
-            sender: Sender { target, to, guard, lock, held: false },
+            sender: Sender { target, to, guard, lock },
             op,
             what: None,
             runs: SmallVec::new(),
-            bytes: 0,
-            lends: false,
             padded: Vec::new(),
         }
     }
@@ -92,15 +78,13 @@ impl<'a> TargetAcc<'a> {
         };
         if self.runs.len() == RUNS || !self.runs.is_empty() && self.what != Some(what) {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.send(false)? };
+            unsafe { self.send()? };
             self.runs.clear();
         }
         let bytes = run.bytes();
         let result = run.result.map(|result| self.arriving(run.basic, result, bytes));
         let there = run.there;
         self.runs.push(Elements { there, bytes, operands: run.origin, result });
-        self.bytes += bytes;
-        self.lends |= result.is_some() || bytes > OPERANDS_COPIED_MAX;
         self.what = Some(what);
         Ok(())
     }
@@ -122,13 +106,12 @@ impl<'a> TargetAcc<'a> {
     /// As for `push`.
     pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        let sent = before.and_then(|()| unsafe { self.send(true) });
-        // The answer to the release comes after all others.
+        let sent = before.and_then(|()| unsafe { self.send() });
         let mut done = match &mut self.sender.lock {
             Some(lock) => lock.release().and(sent),
             None => sent,
         };
-        if self.lends && (self.sender.lock.is_none() || !self.padded.is_empty()) {
+        if !self.padded.is_empty() {
             done = Bytes::flush_local(self.sender.target.peer).and(done);
         }
         for Padded { elements, basic, result } in self.padded.drain(..) {
@@ -142,49 +125,40 @@ impl<'a> TargetAcc<'a> {
         done
     }
 
-    /// Carries out `bytes` bytes of elements of one kind without padding.
+    /// Carries out a call on elements of one kind without padding.
     ///
     /// # Safety
     /// As for `push`, of all blocks.
     pub unsafe fn send_portions(
         &mut self,
         basic: Basic,
-        bytes: u64,
         operands: Portions<'_>,
         result: Option<*mut u8>,
     ) -> Result<()> {
         let Some(what) = Reduction::new(self.op, basic) else {
             return unpaired(self.op, basic);
         };
-        self.lends |= result.is_some();
         // SAFETY: guaranteed by the caller.
-        unsafe { self.sender.send(what, bytes, ElementRuns::Portions { operands, result }, true) }
+        unsafe { self.sender.send(what, ElementRuns::Portions { operands, result }) }
     }
 
-    /// Sends the pending runs, which are to be cleared then. `last`: no others follow.
+    /// Sends the pending runs, which are to be cleared then.
     ///
     /// # Safety
     /// As for `push`.
-    unsafe fn send(&mut self, last: bool) -> Result<()> {
+    unsafe fn send(&mut self) -> Result<()> {
         let Some(what) = self.what.take() else { return Ok(()) };
-        let (bytes, runs) = (core::mem::take(&mut self.bytes), ElementRuns::Listed(&self.runs));
         // SAFETY: guaranteed by the caller.
-        unsafe { self.sender.send(what, bytes, runs, last) }
+        unsafe { self.sender.send(what, ElementRuns::Listed(&self.runs)) }
     }
 }
 
 impl Sender<'_> {
-    /// Sends `bytes` bytes of elements. `last`: no others follow.
+    /// Sends elements, behind the request for the lock if this call has to take it.
     ///
     /// # Safety
     /// As for [`TargetAcc::push`].
-    unsafe fn send(
-        &mut self,
-        what: Reduction,
-        bytes: u64,
-        runs: ElementRuns<'_>,
-        last: bool,
-    ) -> Result<()> {
+    unsafe fn send(&mut self, what: Reduction, runs: ElementRuns<'_>) -> Result<()> {
         let call = |protection| AccumulateAt { what, protection, within: self.target.at, runs };
         let (to, target) = (self.to, self.target);
         // SAFETY: the caller's promise, for each of the calls.
@@ -202,17 +176,8 @@ impl Sender<'_> {
                 lock.check().end_later(fetches);
                 return Ok(());
             }
-            let call = call(Protection::Locked);
-            if !self.held && last && bytes <= UNCERTAIN_BYTES_MAX {
-                let seen = to.accumulate_under(&call, lock.around())?;
-                if lock.has_been(seen)? {
-                    return Ok(());
-                }
-            } else if !self.held {
-                lock.take(Unmapped::Distant(target))?;
-            }
-            self.held = true;
-            to.accumulate(&call)
+            lock.take(Unmapped::Distant(target))?;
+            to.accumulate(&call(Protection::Locked))
         }
     }
 }

@@ -28,8 +28,13 @@ impl LocalWindow {
 }
 
 impl Nodes for NodesOf<'_> {
+    /// Returns none for the accumulate lock where targets take it for distant ranks: a request
+    /// cannot wake the next rank of a queue, so all take the lock only when it is free.
     fn take(&self) -> Option<u32> {
-        self.node.nodes.take(self.wanted)
+        match self.wanted {
+            Wanted::Accumulate(_) if self.node.accumulates_at_targets() => None,
+            wanted => self.node.nodes.take(wanted),
+        }
     }
 
     fn give_back(&self, queue_node: u32) {
@@ -38,10 +43,14 @@ impl Nodes for NodesOf<'_> {
 
     fn pause(&self) -> Result<()> {
         self.node.comm().progress(Host::get());
-        match self.node.many_nodes().is_some_and(|many| many.part.wide.wire.is_served()) {
+        match self.wanted {
             // An attempt is a round trip, and answers sleep, too.
-            true => std::thread::sleep(REST),
-            false => std::thread::yield_now(),
+            Wanted::Lock(_) | Wanted::LockAll | Wanted::Regions(_)
+                if self.node.accumulates_at_targets() =>
+            {
+                std::thread::sleep(REST);
+            }
+            _ => std::thread::yield_now(),
         }
         self.node.arena().check_dead()
     }

@@ -6,6 +6,11 @@ pub enum Leaves {
     /// with later ones, or after a millisecond: a thread waits for most such requests, and its
     /// polls send them
     WithLater,
+    /// at once if the request that took the lock has left ([`Work::TakeLock`]), otherwise as
+    /// `WithLater`: no lock is held while its release waits to be sent
+    ///
+    /// [`Work::TakeLock`]: crate::request::Work::TakeLock
+    WithLock,
     /// with later ones, or within 50 us
     Soon,
     /// at once if no answer is under way, otherwise soon

@@ -37,8 +37,8 @@
 //! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`: nothing
 //!     else uses them meanwhile. Operands of a run of up to [`OPERANDS_COPIED_MAX`] bytes, and the
 //!     values of a compare-and-swap, may be changed at once.
-//! 24. A call of [`AtTarget::accumulate_under`] is carried out as a whole, with both changes of the
-//!     lock word, or not at all.
+//! 24. What is sent after [`AtTarget::take_lock`] takes effect once the target has taken the lock,
+//!     and before [`AtTarget::release_lock`]. The target waits for the lock, and the calls do not.
 //! 25. A call of [`AtTarget::put_under`] takes its locks in their order, each only if all before it
 //!     were free. If all were, it carries out the puts, and then the releases from the last lock
 //!     to the first; otherwise neither. All of that is done when the call returns.
@@ -50,6 +50,7 @@ use super::reduction::{Protection, Reduction};
 use super::{Fetch, Way};
 use crate::error::Result;
 use core::ops::Range;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Memory of another process, as its transport addresses it.
@@ -358,13 +359,18 @@ pub trait AtTarget {
     /// [`Protection::Atomic`]. There is an operand, which can be read now.
     unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()>;
 
-    /// Takes a lock if it is free, sends an accumulate, releases the lock, and waits (law 24).
-    /// Returns what the lock word held before it was taken, and what it held before the release. If
-    /// the lock was not free, nothing was changed, and the second value has no meaning.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::accumulate`].
-    unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)>;
+    /// Held by the thread that calls `take_lock`, until it has called `release_lock`. So a process
+    /// holds one lock of the other one at a time: with two, the requests of two processes could
+    /// wait for each other.
+    fn locking(&self) -> &Mutex<()>;
+
+    /// Requests a lock that is held for the time of one call (law 24). All processes of the
+    /// target's node take it by a compare-and-swap of the free word, and queue for it in no other
+    /// way. The caller waits for no other process before it calls `release_lock`.
+    fn take_lock(&self, lock: LockAt) -> Result<()>;
+
+    /// Requests the release of the lock.
+    fn release_lock(&self, lock: LockAt) -> Result<()>;
 
     /// Takes locks if they are free, puts bytes, releases the locks if `release`, and waits (law
     /// 25). At most [`LOCKS_MAX`] locks, at least one.

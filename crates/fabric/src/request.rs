@@ -69,6 +69,14 @@ pub enum Work {
         /// what it then gets
         new: u64,
     },
+    /// takes a lock: the target repeats a compare-and-swap until it has changed the word, and
+    /// carries out no later request before that
+    TakeLock {
+        /// what the word holds while the lock is free
+        expect: u64,
+        /// what it then gets
+        new: u64,
+    },
     /// combines elements at the target with the operands in the memory of this process
     Accumulate {
         /// the operation and the type of the elements

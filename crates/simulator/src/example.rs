@@ -226,11 +226,15 @@ impl AtTarget for NoWay {
         match *self {}
     }
 
-    unsafe fn accumulate_under(
-        &self,
-        _call: &AccumulateAt<'_>,
-        _lock: LockAt,
-    ) -> Result<(u64, u64)> {
+    fn locking(&self) -> &Mutex<()> {
+        match *self {}
+    }
+
+    fn take_lock(&self, _: LockAt) -> Result<()> {
+        match *self {}
+    }
+
+    fn release_lock(&self, _: LockAt) -> Result<()> {
         match *self {}
     }
 

@@ -11,7 +11,7 @@ use crate::epoch::state::Hold;
 use crate::epoch::{exposure, fence};
 use crate::error::{Error, Result};
 use crate::fabric::Words;
-use crate::fabric::remote::Bytes;
+use crate::fabric::remote::{Bytes, Network};
 use crate::fabric::remote_words::Far;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
@@ -122,7 +122,14 @@ impl<'a> Protocols for ManyNodes<'a> {
         nodes: impl Nodes,
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()> {
-        atomic_calls::several(&self.words, rank, nodes, || work(Others::OnSingleWords))
+        let work = || work(Others::OnSingleWords);
+        if self.part.near_index(rank).is_none() {
+            let target = self.part.target(self.node, rank)?;
+            if let Some(to) = target.peer.at_target() {
+                return target.under_lock(to, work);
+            }
+        }
+        atomic_calls::several(&self.words, rank, nodes, work)
     }
 }
 

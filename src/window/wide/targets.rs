@@ -14,12 +14,11 @@ use crate::arena::Arena;
 use crate::arena::descriptor::Descriptor;
 use crate::arena::wide::Member;
 use crate::epoch::access::TargetAccess;
-use crate::epoch::lock::atomic_calls;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedMarks;
+use crate::epoch::lock::{Mode, acquire_and_read, atomic_calls};
 use crate::error::Result;
 use crate::fabric::net::{Contact, Peer};
-use crate::fabric::remote::Remote;
-use crate::fabric::remote::{Bytes, Transport};
+use crate::fabric::remote::{AtTarget, Bytes, LockAt, Network, Remote, Transport};
 use crate::fabric::remote_words::word_in;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
@@ -69,9 +68,26 @@ impl WideTarget {
         self.rank
     }
 
-    /// The address of its accumulate lock.
-    pub fn accumulate_lock(&self) -> Remote {
-        word_in(self.block, atomic_calls::word(self.rank).word)
+    /// Its accumulate lock.
+    pub fn accumulate_lock(&self) -> LockAt {
+        LockAt {
+            at: word_in(self.block, atomic_calls::word(self.rank).word),
+            take: acquire_and_read::taken(Mode::Exclusive),
+            release: acquire_and_read::freed(Mode::Exclusive),
+        }
+    }
+
+    /// Takes the accumulate lock by the target, does `work`, and releases the lock behind it.
+    pub fn under_lock<R>(
+        &self,
+        to: &<Peer as Network>::AtTarget,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let (_turn, lock) = (to.locking().lock(), self.accumulate_lock());
+        to.take_lock(lock)?;
+        let done = work();
+        to.release_lock(lock)?;
+        done
     }
 }
 

@@ -17,7 +17,7 @@ use crate::rank_numbers::Rank;
 use crate::window::LocalWindow;
 
 /// A rank whose lock is being read.
-type LockRead<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);
+type LockRead<'a> = (&'a WideTarget, <Peer as Network>::Ticket);
 
 impl WideWindow {
     /// Records an unconfirmed accumulate on a word of a rank.
@@ -76,7 +76,7 @@ impl WideWindow {
         let begin = |look: &UnconfirmedTarget| {
             let begun = self.begin_read(node, look.rank)?;
             // All reads leave before the first wait.
-            begun.1.send_gathered();
+            begun.0.peer.send_gathered();
             Ok(begun)
         };
         let reads: Vec<Result<_>> = looks.iter().map(begin).collect();
@@ -92,13 +92,28 @@ impl WideWindow {
     fn begin_read(&self, node: &LocalWindow, rank: Rank) -> Result<LockRead<'_>> {
         let target = self.target(node, rank)?;
         target.peer.order();
-        Ok((rank, &target.peer, target.peer.begin_read(target.accumulate_lock())?))
+        Ok((target, target.peer.begin_read(target.accumulate_lock().at)?))
     }
 
     /// Waits until the lock was read, and while it is held.
-    fn finish_read(&self, node: &LocalWindow, (rank, peer, ticket): LockRead<'_>) -> Result<()> {
-        let lock = peer.finish(ticket)?;
-        let nodes = node.nodes_for(Wanted::Accumulate(rank));
-        atomic_calls::wait_if_held(&self.far(node), rank, nodes, lock)
+    fn finish_read(&self, node: &LocalWindow, (target, ticket): LockRead<'_>) -> Result<()> {
+        self.wait_if_held(node, target, target.peer.finish(ticket)?)
+    }
+
+    /// Waits once for the accumulate lock of a target, whose word was read as `lock`, if a call
+    /// holds it.
+    pub fn wait_if_held(&self, node: &LocalWindow, target: &WideTarget, lock: u64) -> Result<()> {
+        let rank = target.rank();
+        match target.peer.at_target() {
+            Some(to) if atomic_calls::is_held(lock) => {
+                target.under_lock(to, || Ok(()))?;
+                target.peer.flush()
+            }
+            Some(_) => Ok(()),
+            None => {
+                let nodes = node.nodes_for(Wanted::Accumulate(rank));
+                atomic_calls::wait_if_held(&self.far(node), rank, nodes, lock)
+            }
+        }
     }
 }

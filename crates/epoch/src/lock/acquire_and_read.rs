@@ -2,8 +2,8 @@
 //! CompareSwap is under way while the memory is read. Not for locks that are held for longer than
 //! one operation.
 //!
-//! A transport may also take a free lock, do something under it, and release it, all at once; here
-//! are the numbers for that, and what is left to do then.
+//! A transport may also take a lock, do something under it, and release it by requests; here are
+//! the numbers for that, and what is left to do then.
 
 use super::{LockWord, Mode, Nodes, acquire_slow, wake_after};
 use crate::error::Result;
@@ -48,15 +48,4 @@ pub fn freed(mode: Mode) -> u64 {
 pub fn end_release(words: &impl Words, before: u64) -> Result<()> {
     let before = LockWord(before);
     if before.has_waiter() { wake_after(words, before) } else { Ok(()) }
-}
-
-/// Takes a lock whose word was seen as `seen` and is not free.
-pub fn acquire_seen<W: Words>(
-    words: &W,
-    at: WordAt,
-    mode: Mode,
-    seen: u64,
-    nodes: impl Nodes,
-) -> Result<()> {
-    acquire_slow(words, at, (mode, false), LockWord(seen), &nodes)
 }

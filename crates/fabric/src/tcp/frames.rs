@@ -15,7 +15,7 @@
 //! | 8..16  | address                                                                   |
 //! | 16..24 | WRITE, READ, accumulates: length in bytes; atomics: what to add, or to    |
 //! |        | compare with                                                              |
-//! | 24..32 | compare-and-swap: the new value; add and ring: the address of the         |
+//! | 24..32 | compare-and-swap, take lock: the new value; add and ring: address of the  |
 //! |        | doorbell; accumulates: [`Protection`]; over rows: plus 256 times the      |
 //! |        | bytes of the rows; else 0                                                 |
 //!
@@ -27,7 +27,12 @@
 //! carried out and has changed its word; else the answer is [`AnswerStatus::Skipped`]. So an origin
 //! takes a lock that is free, does something under it, and releases it, with one wait for all. A
 //! compare-and-swap that is guarded itself takes a second lock, if the first one was free. A
-//! guarded WRITE has at most [`GUARDED_BYTES_MAX`] bytes.
+//! guarded WRITE has at most [`GUARDED_BYTES_MAX`] bytes. Only WRITEs, additions and
+//! compare-and-swaps are guarded.
+//!
+//! To *take a lock* is a compare-and-swap that the target repeats until it has changed the word.
+//! Later requests of the connection wait for it. An addition to the same word releases the lock; if
+//! the connection ends before that, the target does.
 //!
 //! A request for a page that the target's program has unmapped or protected is not carried out, or
 //! only in part, and the connection goes on: the answer is [`AnswerStatus::NoPermission`]. For a
@@ -81,13 +86,16 @@ pub enum RequestKind {
     AccumulateRows = 11,
     /// [`RequestKind::FetchAccumulate`] over rows
     FetchAccumulateRows = 12,
+    /// takes a lock; its answer has no data
+    TakeLock = 13,
 }
 
 impl RequestKind {
     /// Whether it is over rows.
     #[inline]
     pub fn is_over_rows(self) -> bool {
-        self as u8 >= RequestKind::WriteRows as u8
+        (RequestKind::WriteRows as u8..=RequestKind::FetchAccumulateRows as u8)
+            .contains(&(self as u8))
     }
 
     /// Whether its answer has what was in the memory that it names.
@@ -195,6 +203,7 @@ impl TcpRequest {
             10 => RequestKind::ReadRows,
             11 => RequestKind::AccumulateRows,
             12 => RequestKind::FetchAccumulateRows,
+            13 => RequestKind::TakeLock,
             _ => return None,
         };
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
@@ -227,7 +236,7 @@ impl TcpRequest {
                 let elements = self.first > 0 && what.whole(self.first) == self.first;
                 let has_answer = self.answered || self.kind == RequestKind::Accumulate;
                 let protection = Protection::from_number(self.second);
-                short && elements && has_answer && protection.is_some()
+                short && elements && has_answer && protection.is_some() && !self.guarded
             }
             (RequestKind::CompareSwap, Detail::Width(bytes)) => {
                 let is_whole = |value: u64| bytes == 8 || value >> (8 * bytes) == 0;
@@ -247,9 +256,10 @@ impl TcpRequest {
         let has_answer = self.answered || !self.kind.fetches();
         is_short
             && has_answer
+            && !self.guarded
             && match self.detail {
                 Detail::Reduction(_) => self.protection().is_some(),
-                _ => !self.guarded && self.second & 0xff == 0,
+                _ => self.second & 0xff == 0,
             }
     }
 
@@ -358,12 +368,13 @@ mod tests {
             (RequestKind::CompareSwap, Detail::Width(4), 5, true),
             (RequestKind::Ping, Detail::Nothing, 5, false),
             (RequestKind::AddAndRing, Detail::Nothing, 5, false),
-            (RequestKind::Accumulate, sum, 1, true),
-            (RequestKind::FetchAccumulate, sum, 2, true),
+            (RequestKind::Accumulate, sum, 1, false),
+            (RequestKind::FetchAccumulate, sum, 2, false),
             (RequestKind::WriteRows, Detail::Nothing, 2 << 8, false),
             (RequestKind::ReadRows, Detail::Nothing, 8192 << 8, false),
-            (RequestKind::AccumulateRows, sum, 2 << 8 | 1, true),
-            (RequestKind::FetchAccumulateRows, sum, 9 << 8 | 2, true),
+            (RequestKind::AccumulateRows, sum, 2 << 8 | 1, false),
+            (RequestKind::FetchAccumulateRows, sum, 9 << 8 | 2, false),
+            (RequestKind::TakeLock, Detail::Nothing, 5, false),
         ];
         for (kind, detail, second, may_guard) in kinds {
             for (answered, guarded) in [(true, false), (false, false), (true, true)] {
@@ -398,7 +409,7 @@ mod tests {
             first: 0,
             second: 0,
         };
-        for (at, value) in [(0, 0), (0, 13), (1, 2), (1, 4), (2, 1), (3, 9)] {
+        for (at, value) in [(0, 0), (0, 14), (1, 2), (1, 4), (2, 1), (3, 9)] {
             let mut bytes = ping.bytes();
             bytes[at] = value;
             assert_eq!(TcpRequest::from(&bytes), None, "byte {at} is {value}");
@@ -437,7 +448,7 @@ mod tests {
                 assert_eq!(is_sent(TcpRequest { second, ..good }), wanted, "{kind:?} {first}");
             }
             let is_accumulate = detail != Detail::Nothing;
-            assert_eq!(is_sent(TcpRequest { guarded: true, ..good }), is_accumulate);
+            assert!(!is_sent(TcpRequest { guarded: true, ..good }));
             assert_eq!(is_sent(TcpRequest { second: second | 1, ..good }), is_accumulate);
             assert!(!is_sent(TcpRequest { second: second | 3, ..good }));
         }

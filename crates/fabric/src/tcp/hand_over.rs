@@ -112,12 +112,15 @@ impl<E: ThreadEvents> HandOver<E> {
         unsent: &mut Unsent<E::Stream>,
         leaves: Leaves,
     ) -> Result<()> {
-        if leaves == Leaves::AtOnce || unsent.is_due() {
+        let is_locked = leaves == Leaves::WithLock && unsent.has_sent_lock;
+        if leaves == Leaves::AtOnce || is_locked || unsent.is_due() {
             return self.send(number, unsent);
         }
         // Otherwise either the timer runs, or the thread has not locked the requests yet.
         match leaves {
-            Leaves::WithLater if !unsent.is_timed_long => self.begin_timed_long(number, unsent),
+            Leaves::WithLater | Leaves::WithLock if !unsent.is_timed_long => {
+                self.begin_timed_long(number, unsent)
+            }
             Leaves::Soon | Leaves::IfFirst if !unsent.is_timed => self.begin_timed(number, unsent),
             _ => {}
         }

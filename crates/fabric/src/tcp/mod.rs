@@ -35,6 +35,8 @@ mod served;
 mod served_accumulate;
 #[cfg(all(any(test, fuzzing), not(loom)))]
 mod served_fuzz;
+#[cfg(not(loom))]
+mod served_lock;
 #[cfg(all(test, not(loom)))]
 mod served_model;
 #[cfg(not(loom))]

@@ -297,6 +297,10 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
             // SAFETY: the caller guarantees the bytes.
             unsafe { unsent.add_with(&request.bytes(), (at, bytes)) };
         }
+        Work::TakeLock { .. } => {
+            unsent.has_sent_lock = false;
+            unsent.add(&request.bytes());
+        }
         _ if request.data_bytes() == 0 => unsent.add(&request.bytes()),
         // SAFETY: the caller guarantees the bytes.
         Work::WriteInline | Work::Accumulate { inline: true, .. } => unsafe {
@@ -316,7 +320,7 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
 /// Returns the place for what an order asks for.
 fn expected(order: &Order) -> Expected {
     let (to, bytes) = match order.work {
-        Work::Write | Work::WriteInline | Work::Ping => (0, 0),
+        Work::Write | Work::WriteInline | Work::Ping | Work::TakeLock { .. } => (0, 0),
         Work::Accumulate { result: 0, .. } | Work::OverRows { result: 0, .. } => (0, 0),
         Work::OverRows { result, data, .. } => (result, data.into()),
         Work::Add(_) if order.doorbell != 0 => (0, 0),
@@ -345,6 +349,7 @@ fn request(order: &Order) -> TcpRequest {
             (RequestKind::CompareSwap, Detail::Width(width), expect, new)
         }
         Work::Ping => (RequestKind::Ping, nothing, 0, 0),
+        Work::TakeLock { expect, new } => (RequestKind::TakeLock, nothing, expect, new),
         Work::Accumulate { what, protection, result, .. } => {
             let kind = match result {
                 0 => RequestKind::Accumulate,

@@ -33,6 +33,38 @@ fn a_post_that_a_rank_waits_for_leaves_at_once() {
 }
 
 #[test]
+fn a_release_waits_to_be_sent_only_if_the_request_for_the_lock_does() {
+    let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
+    let (here, mut there) = UnixStream::pair().unwrap();
+    there.set_nonblocking(true).unwrap();
+    let mut link = TcpLink::new(thread.sender(here.into()).unwrap());
+    let answer = Box::new(0u64);
+    let local = Local { at: (&raw const *answer).expose_provenance() as u64, bytes: 8, key: 0 };
+    let mut bytes = [0; 8 * REQUEST_BYTES];
+    let mut post = |number, work, leaves| {
+        let order = Order::new(work, Remote::default(), local, matches!(work, Work::Add(_)));
+        // SAFETY: the answer lives until the end, and none comes; a put reads it now.
+        unsafe { link.post(&[Order { number, leaves, ..order }]) }.unwrap();
+    };
+    let take = Work::TakeLock { expect: 0, new: 1 };
+    let mut together = 0;
+    for number in (1..=100).map(|turn| 5 * turn) {
+        post(number, take, Leaves::WithLater);
+        post(number + 1, Work::Add(1), Leaves::WithLock);
+        // The service thread sends them if this thread is slow.
+        together += u32::from(there.read(&mut bytes).is_err());
+        post(number + 2, Work::Ping, Leaves::AtOnce);
+        while there.read(&mut bytes).is_ok() {}
+        post(number + 3, take, Leaves::WithLater);
+        post(number + 4, Work::WriteInline, Leaves::AtOnce);
+        while there.read(&mut bytes).is_ok() {}
+        post(number + 5, Work::Add(1), Leaves::WithLock);
+        assert_eq!(there.read(&mut bytes).unwrap(), REQUEST_BYTES);
+    }
+    assert!(together > 0);
+}
+
+#[test]
 fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream() {
     let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
     let (here, mut there) = UnixStream::pair().unwrap();

@@ -1,22 +1,23 @@
 //! The target's end of a connection, which the service thread serves in turns. It carries out
 //! requests while the table of exposures is locked for reading, so no memory is given back under
 //! it. Invariant: a turn has a bound and does not wait; while answers wait for room, no request is
-//! read.
+//! read. A request for a lock that is held is carried out in a later turn, and so are those behind
+//! it.
 
 use core::ptr;
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::connections::Next;
 use super::exposures::{ExposedMemory, Exposures};
-use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
+use super::frames::{AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::page_probes::PageAccess;
 use super::served_accumulate::{ServedAccumulate, one_element};
-use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
+use super::served_lock::HeldLock;
+use super::served_parts::{AnswerMemory, AnswerQueue, Stopped};
 use super::served_write::{
     BEHIND_LONG_BYTES, MOVED_BYTES_MAX, SMALL_BYTES, ServedWrite, WriteStep,
 };
-use super::stream_calls::{is_empty, piece, receive, send, would_wait};
+use super::stream_calls::{is_empty, piece, receive, would_wait};
 use super::{served_rows, served_words};
 use crate::number::Number;
 use crate::sync::full_fence;
@@ -28,12 +29,6 @@ pub const BUFFER_BYTES: usize = 32 << 10;
 const READS_MAX: usize = 4;
 /// Longest READ whose bytes are copied by words. A longer one is sent from its place.
 const COPIED_BYTES: u64 = 4 << 10;
-/// Bytes of answers that are held before they are sent.
-const ANSWERS_BYTES_MAX: usize = 256 << 10;
-/// Parts of the output that one system call sends: the beginning of an answer, its memory, and its
-/// end.
-const PIECES: usize = 3;
-
 /// The target's end of a connection.
 pub struct Served {
     stream: OwnedFd,
@@ -47,7 +42,8 @@ pub struct Served {
     accumulating: Option<ServedAccumulate>,
     /// whether the last compare-and-swap was carried out and has changed its word
     swapped: bool,
-    output: VecDeque<AnswerPart>,
+    lock: HeldLock,
+    output: AnswerQueue,
     /// what a long READ asked for and is not in the output yet
     reading: Option<AnswerMemory>,
     /// whether received requests wait until answers are sent
@@ -61,7 +57,7 @@ pub struct Served {
 impl Served {
     /// Starts without requests.
     pub fn new(stream: OwnedFd) -> Served {
-        let (input, output) = (Vec::new(), VecDeque::new());
+        let (input, output) = (Vec::new(), AnswerQueue::default());
         Served {
             stream,
             input,
@@ -69,6 +65,7 @@ impl Served {
             is_behind_long: false,
             accumulating: None,
             swapped: false,
+            lock: HeldLock::default(),
             output,
             reading: None,
             stalled: false,
@@ -85,14 +82,21 @@ impl Served {
     /// Bytes of memory that the connection keeps.
     #[cfg(test)]
     pub fn kept_bytes(&self) -> usize {
-        let parts = self.output.capacity() * size_of::<AnswerPart>();
-        size_of::<Served>() + self.input.capacity() + parts
+        size_of::<Served>() + self.input.capacity() + self.output.kept_bytes()
     }
 
     /// Sends answers, receives requests, carries them out, and sends their answers. A turn ends
     /// where the stream is empty or full, or the connection is to be served again. At its end all
     /// answers are sent that the stream has taken.
     pub fn turn(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Next {
+        let next = self.serve(exposures, buffer);
+        if next == Next::End {
+            self.lock.give_back(&exposures.read());
+        }
+        next
+    }
+
+    fn serve(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Next {
         let mut more = true;
         for _ in 0..READS_MAX {
             if !more || !self.awaits_bytes() {
@@ -153,6 +157,8 @@ impl Served {
         let place = piece(buffer[before..].as_mut_ptr(), room);
         // SAFETY: inside of the buffer.
         let came = match unsafe { receive(self.stream.as_fd(), &[place]) } {
+            // Requests that wait for a lock may fill the buffer.
+            Ok(0) if room == 0 => 0,
             Ok(0) => return Err(()),
             Ok(came) => came,
             Err(error) if is_empty(&error) => 0,
@@ -214,6 +220,9 @@ impl Served {
         if small && data.len().to_u64() < request.data_bytes() || self.stalls() {
             return None;
         }
+        if request.kind == RequestKind::TakeLock {
+            return self.take_lock(memory, &request);
+        }
         let data = &data[..data.len().min(request.data_bytes().to_usize())];
         match self.carry_out_one(memory, &request, data) {
             Ok(used) => Some(REQUEST_BYTES + used),
@@ -223,6 +232,21 @@ impl Served {
                 Some(REQUEST_BYTES + data.len())
             }
         }
+    }
+
+    /// Takes a lock. Returns how many bytes were used, or `None` if the lock is held.
+    fn take_lock(&mut self, memory: &ExposedMemory<'_>, request: &TcpRequest) -> Option<usize> {
+        match self.lock.take(memory, request) {
+            Ok(true) => self.end(request.answered, AnswerStatus::Done),
+            Ok(false) => {
+                // Its holder may need this core.
+                std::thread::yield_now();
+                self.stalled = true;
+                return None;
+            }
+            Err(status) => self.refuse(status),
+        }
+        Some(REQUEST_BYTES)
     }
 
     /// Whether nothing more is carried out before answers are sent.
@@ -257,22 +281,23 @@ impl Served {
             }
             RequestKind::Read => {
                 memory.check(key, at, first, PageAccess::Load)?;
-                self.answer(Answer::new(AnswerStatus::Done, first.low_u32()));
+                self.output.answer(AnswerStatus::Done, first.low_u32());
                 // An accumulate ahead of it is done before what is read now, which may be the lock
                 // that tells whether a call on several words is under way.
                 full_fence();
                 // SAFETY: `check` has allowed loads of these bytes.
-                unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
+                unsafe { word_copies::load(self.output.bytes(), place, first.to_usize()) };
             }
             RequestKind::Add | RequestKind::CompareSwap => {
                 let is_swap = kind == RequestKind::CompareSwap;
                 self.swapped &= !is_swap;
                 let old = served_words::change(memory, request)?;
                 self.swapped |= is_swap && old == first;
+                self.lock.note_change(at);
                 if answered {
                     let width = served_words::width(request);
-                    self.answer(Answer::new(AnswerStatus::Done, width.into()));
-                    self.bytes().extend_from_slice(&old.to_le_bytes()[..width.into()]);
+                    self.output.answer(AnswerStatus::Done, width.into());
+                    self.output.bytes().extend_from_slice(&old.to_le_bytes()[..width.into()]);
                 }
             }
             RequestKind::AddAndRing => {
@@ -284,7 +309,7 @@ impl Served {
                     self.end(answered, AnswerStatus::Done);
                     return Ok(data.len());
                 }
-                let begun = ServedAccumulate::begin(memory, (request, data.len()), skipped)?;
+                let begun = ServedAccumulate::begin(memory, (request, data.len()))?;
                 return Ok(self.accumulate(memory, begun, data));
             }
             RequestKind::Ping => self.end(answered, AnswerStatus::Done),
@@ -301,8 +326,8 @@ impl Served {
         mut accumulating: ServedAccumulate,
         operands: &[u8],
     ) -> usize {
-        let ServedAccumulate { fetches, skipped, answered, .. } = accumulating;
-        let answers = (fetches && !skipped).then(|| self.bytes());
+        let ServedAccumulate { fetches, answered, .. } = accumulating;
+        let answers = fetches.then(|| self.output.bytes());
         let taken = match accumulating.advance(memory, operands, answers) {
             Ok(taken) => taken,
             Err(status) => {
@@ -312,7 +337,6 @@ impl Served {
         };
         match accumulating.is_done() {
             false => self.accumulating = Some(accumulating),
-            true if skipped => self.end(answered, AnswerStatus::Skipped),
             true => self.end(answered && !fetches, AnswerStatus::Done),
         }
         taken
@@ -333,14 +357,10 @@ impl Served {
             return None;
         }
         let (answered, fetches) = (request.answered, request.kind.fetches());
-        if request.guarded && !self.swapped {
-            self.end(answered, AnswerStatus::Skipped);
-        } else {
-            let answers = fetches.then(|| self.bytes());
-            match served_rows::carry_out(memory, request, data, answers) {
-                Ok(()) => self.end(answered && !fetches, AnswerStatus::Done),
-                Err(status) => self.decline(status, answered, 0),
-            }
+        let answers = fetches.then(|| self.output.bytes());
+        match served_rows::carry_out(memory, request, data, answers) {
+            Ok(()) => self.end(answered && !fetches, AnswerStatus::Done),
+            Err(status) => self.decline(status, answered, 0),
         }
         Some(REQUEST_BYTES + bytes)
     }
@@ -356,7 +376,7 @@ impl Served {
     /// Answers that a request without a result was done, or skipped.
     fn end(&mut self, answered: bool, status: AnswerStatus) {
         if answered {
-            self.answer(Answer::new(status, 0));
+            self.output.answer(status, 0);
         }
     }
 
@@ -368,30 +388,15 @@ impl Served {
             return self.refuse(status);
         }
         let unasked = AnswerStatus::NoPermissionBefore;
-        self.answer(Answer::new(if answered { status } else { unasked }, 0));
+        self.output.answer(if answered { status } else { unasked }, 0);
         (self.writing, self.left_out) = (None, left);
     }
 
     /// Answers that a request is refused, and ends the connection: the origin gets what was
     /// answered before, then this answer, and then the end of the stream.
     fn refuse(&mut self, status: AnswerStatus) {
-        self.answer(Answer::new(status, 0));
+        self.output.answer(status, 0);
         (self.refused, self.writing, self.stalled) = (true, None, false);
-    }
-
-    fn answer(&mut self, answer: Answer) {
-        self.bytes().extend_from_slice(&answer.bytes());
-    }
-
-    /// Returns the bytes at the end of the output.
-    fn bytes(&mut self) -> &mut Vec<u8> {
-        if !matches!(self.output.back(), Some(AnswerPart::Bytes(..))) {
-            self.output.push_back(AnswerPart::Bytes(Vec::new(), 0));
-        }
-        match self.output.back_mut() {
-            Some(AnswerPart::Bytes(bytes, _)) => bytes,
-            _ => unreachable!("it was added"),
-        }
     }
 
     /// Whether answers have to be sent before more requests are carried out: memory that a READ
@@ -399,25 +404,18 @@ impl Served {
     /// because bytes are added to bytes.
     #[inline]
     fn is_full(&self) -> bool {
-        let full = match self.output.front() {
-            Some(AnswerPart::Bytes(bytes, _)) => {
-                bytes.len() >= ANSWERS_BYTES_MAX || self.output.len() > 1
-            }
-            Some(AnswerPart::Memory(_)) => true,
-            None => false,
-        };
-        full || self.reading.is_some()
+        self.output.is_full() || self.reading.is_some()
     }
 
     /// Adds the next part of what a long READ asked for to the output.
     fn read_on(&mut self) {
         let Some(place) = self.reading.take() else { return };
         let part = AnswerMemory { left: place.left.min(MOVED_BYTES_MAX), ..place };
-        self.answer(Answer::new(AnswerStatus::Partial, part.left.low_u32()));
-        self.output.push_back(AnswerPart::Memory(part));
+        self.output.answer(AnswerStatus::Partial, part.left.low_u32());
+        self.output.push_memory(part);
         let rest = place.left - part.left;
         if rest == 0 {
-            self.answer(Answer::new(AnswerStatus::Done, 0));
+            self.output.answer(AnswerStatus::Done, 0);
         } else {
             self.reading = Some(AnswerMemory { at: place.at + part.left, left: rest, ..place });
         }
@@ -426,14 +424,10 @@ impl Served {
     /// Ends a READ whose memory cannot be read any more: zeros take the place of bytes that were
     /// announced, and the refusal follows them.
     fn end_reading(&mut self, status: AnswerStatus) {
-        for part in &mut self.output {
-            if let AnswerPart::Memory(place) = part {
-                *part = AnswerPart::Bytes(vec![0; place.left.to_usize()], 0);
-            }
-        }
+        self.output.replace_memory();
         // The last part has the final answer behind it.
         if self.reading.take().is_none() {
-            self.output.pop_back();
+            self.output.drop_last();
         }
         self.decline(status, true, 0);
     }
@@ -441,14 +435,14 @@ impl Served {
     /// Sends what there is of answers.
     fn send(&mut self, exposures: &Exposures) -> Next {
         loop {
-            if self.output.len() < PIECES {
+            if self.output.has_room() {
                 self.read_on();
             }
             if self.output.is_empty() {
                 break;
             }
-            match self.send_pieces(exposures) {
-                Ok(sent) => self.advance(sent),
+            match self.output.send(self.stream.as_fd(), &exposures.read()) {
+                Ok(()) => {}
                 Err(Stopped::Wait) => return Next::Send,
                 Err(Stopped::Ended) => return Next::End,
                 Err(Stopped::Refused(status)) => self.end_reading(status),
@@ -459,35 +453,5 @@ impl Served {
             unsafe { libc::shutdown(self.stream.as_raw_fd(), libc::SHUT_WR) };
         }
         Next::Receive
-    }
-
-    /// Sends the first parts of the output. Returns how many bytes were sent.
-    fn send_pieces(&self, exposures: &Exposures) -> Result<usize, Stopped> {
-        let memory = exposures.read();
-        let (mut pieces, mut count) = ([piece(ptr::null(), 0); PIECES], 0);
-        for (place, part) in pieces.iter_mut().zip(&self.output) {
-            *place = part.left(&memory)?;
-            count += 1;
-        }
-        // SAFETY: bytes of this connection, or exposed memory while the table is locked.
-        unsafe { send(self.stream.as_fd(), &pieces[..count]) }.map_err(|error| {
-            match error.raw_os_error() {
-                _ if would_wait(&error) => Stopped::Wait,
-                Some(libc::EFAULT) => Stopped::Refused(AnswerStatus::NoPermission),
-                _ => Stopped::Ended,
-            }
-        })
-    }
-
-    /// Removes bytes that were sent from the beginning of the output.
-    fn advance(&mut self, mut sent: usize) {
-        while let Some(part) = self.output.front_mut() {
-            let (taken, is_done) = part.advance(sent);
-            sent -= taken;
-            if !is_done {
-                return;
-            }
-            self.output.pop_front();
-        }
     }
 }

@@ -24,11 +24,11 @@ pub fn one_element(
     request: &TcpRequest,
     operand: &[u8],
 ) -> Result<bool, AnswerStatus> {
-    let TcpRequest { kind, guarded, key, at, first, second, .. } = *request;
+    let TcpRequest { kind, key, at, first, second, .. } = *request;
     let Detail::Reduction(what) = request.detail else { return Ok(false) };
     let is_whole = first == what.extent() && operand.len().to_u64() == first;
     let is_free = second == Protection::Atomic as u64 && what.fits(Protection::Atomic, at);
-    if kind != RequestKind::Accumulate || guarded || !is_whole || !is_free {
+    if kind != RequestKind::Accumulate || !is_whole || !is_free {
         return Ok(false);
     }
     memory.check(key, at, first, PageAccess::Store)?;
@@ -53,8 +53,6 @@ pub struct ServedAccumulate {
     pub fetches: bool,
     /// whether the origin wants an answer
     pub answered: bool,
-    /// whether its operands are only taken out of the stream
-    pub skipped: bool,
 }
 
 impl ServedAccumulate {
@@ -64,7 +62,6 @@ impl ServedAccumulate {
     pub fn begin(
         memory: &ExposedMemory<'_>,
         (request, came): (&TcpRequest, usize),
-        skipped: bool,
     ) -> Result<ServedAccumulate, AnswerStatus> {
         let TcpRequest { answered, key, at, first: left, second, .. } = *request;
         let (Detail::Reduction(what), Some(protection)) =
@@ -79,7 +76,7 @@ impl ServedAccumulate {
             memory.check(key, at, left, PageAccess::BySystem)?;
         }
         let (begun, fetches) = (false, request.kind == RequestKind::FetchAccumulate);
-        Ok(ServedAccumulate { what, protection, key, at, left, begun, fetches, answered, skipped })
+        Ok(ServedAccumulate { what, protection, key, at, left, begun, fetches, answered })
     }
 
     /// Whether all elements are changed.
@@ -113,18 +110,15 @@ impl ServedAccumulate {
             return Ok(0);
         }
         let whole = !self.begun && bytes == self.left;
-        if !self.skipped {
-            let access =
-                if self.what.has_operands() { PageAccess::Store } else { PageAccess::Load };
-            memory.check(self.key, self.at, bytes, access)?;
-            if let Some(answers) = &mut answers {
-                let status = if whole { AnswerStatus::Done } else { AnswerStatus::Partial };
-                answers.extend_from_slice(&Answer::new(status, bytes.low_u32()).bytes());
-            }
-            // SAFETY: the elements are exposed, and stay so while the table is locked; what the
-            // program owns was probed. There are operands for all of them.
-            unsafe { self.change(operands.as_ptr(), bytes, answers.as_deref_mut()) };
+        let access = if self.what.has_operands() { PageAccess::Store } else { PageAccess::Load };
+        memory.check(self.key, self.at, bytes, access)?;
+        if let Some(answers) = &mut answers {
+            let status = if whole { AnswerStatus::Done } else { AnswerStatus::Partial };
+            answers.extend_from_slice(&Answer::new(status, bytes.low_u32()).bytes());
         }
+        // SAFETY: the elements are exposed, and stay so while the table is locked; what the
+        // program owns was probed. There are operands for all of them.
+        unsafe { self.change(operands.as_ptr(), bytes, answers.as_deref_mut()) };
         (self.at, self.left, self.begun) = (self.at + bytes, self.left - bytes, true);
         if let (Some(answers), true, false) = (answers, self.is_done(), whole) {
             answers.extend_from_slice(&Answer::new(AnswerStatus::Done, 0).bytes());

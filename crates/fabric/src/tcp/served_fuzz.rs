@@ -81,6 +81,8 @@ struct Plain {
     answers: Vec<u8>,
     swapped: bool,
     refused: bool,
+    /// whether a request waits for a lock that is held
+    waits: bool,
 }
 
 impl Plain {
@@ -93,13 +95,8 @@ impl Plain {
         assert_eq!(request.bytes(), *header, "a request has one form");
         let rows = if request.kind.is_over_rows() { request.rows_bytes() } else { 0 };
         let data = data.get(..usize::try_from(request.data_bytes() + rows).unwrap())?;
-        let is_accumulate =
-            matches!(request.kind, RequestKind::Accumulate | RequestKind::FetchAccumulate);
-        let is_inside = self.place(&request, request.at, request.first).is_ok();
-        if is_accumulate && request.guarded && !self.swapped && !is_inside {
-            return None; // refused or skipped, depending on the piece in which its operands arrive
-        }
         match self.carry_out(&request, data) {
+            Ok(()) if self.waits => None,
             Ok(()) => Some(REQUEST_BYTES + data.len()),
             Err(status) => self.refuse(status),
         }
@@ -173,9 +170,16 @@ impl Plain {
                 self.answer(request, AnswerStatus::Done, &[]);
             }
             RequestKind::Accumulate | RequestKind::FetchAccumulate => {
-                self.accumulate(request, data, skipped)?;
+                self.accumulate(request, data)?;
             }
-            _ if skipped => self.answer(request, AnswerStatus::Skipped, &[]),
+            RequestKind::TakeLock => {
+                let place = self.word(request, at, 8)?;
+                self.waits = self.load(place, 8) != first;
+                if !self.waits {
+                    self.memory[place..place + 8].copy_from_slice(&second.to_le_bytes());
+                    self.answer(request, AnswerStatus::Done, &[]);
+                }
+            }
             _ => self.over_rows(request, data)?,
         }
         Ok(())
@@ -262,12 +266,7 @@ impl Plain {
         Ok(())
     }
 
-    fn accumulate(
-        &mut self,
-        request: &TcpRequest,
-        data: &[u8],
-        skipped: bool,
-    ) -> Result<(), AnswerStatus> {
+    fn accumulate(&mut self, request: &TcpRequest, data: &[u8]) -> Result<(), AnswerStatus> {
         let (Detail::Reduction(what), Some(protection)) =
             (request.detail, Protection::from_number(request.second))
         else {
@@ -275,10 +274,6 @@ impl Plain {
         };
         if !what.fits(protection, request.at) {
             return Err(AnswerStatus::Unaligned);
-        }
-        if skipped {
-            self.answer(request, AnswerStatus::Skipped, &[]);
-            return Ok(());
         }
         let place = self.place(request, request.at, request.first)?;
         let mut old = vec![0; request.first as usize];
@@ -333,7 +328,8 @@ impl Connection {
     /// Sends bytes in pieces, and receives all answers.
     fn send(&mut self, exposures: &Exposures, bytes: &[u8], piece: usize) {
         let (mut sent, mut idle) = (0, 0);
-        while idle < 2 && !self.ended {
+        // A turn that waits for a lock is to be served again, without an end.
+        while idle < 64 && !self.ended {
             let until = bytes.len().min(sent + piece);
             match self.here.write(&bytes[sent..until]) {
                 Ok(count) => sent += count,
@@ -342,7 +338,8 @@ impl Connection {
             let next = self.served.turn(exposures, &mut self.buffer);
             self.ended = next == Next::End;
             let came = self.receive();
-            idle = if sent < bytes.len() || came || next == Next::Again { 0 } else { idle + 1 };
+            let passed = if next == Next::Again { 1 } else { 32 };
+            idle = if sent < bytes.len() || came { 0 } else { idle + passed };
         }
         while self.receive() {}
     }
@@ -375,6 +372,7 @@ pub fn tcp_requests(data: &[u8]) {
         answers,
         swapped: false,
         refused: false,
+        waits: false,
     };
     let mut whole = 0;
     while let Some(bytes) = plain.step(&stream[whole..]) {
@@ -394,6 +392,9 @@ pub fn tcp_requests(data: &[u8]) {
         let came = merged(&connection.answers);
         assert!(came == plain.answers, "answers at the end");
         assert!(now == plain.memory, "memory after a refusal");
+    }
+    if plain.waits {
+        assert!(now == plain.memory, "memory behind a request for a lock");
     }
     assert!(now[..GUARD] == plain.memory[..GUARD], "memory ahead");
     assert!(now[GUARD + BYTES..] == plain.memory[GUARD + BYTES..], "memory behind");

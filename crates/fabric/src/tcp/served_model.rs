@@ -83,7 +83,8 @@ impl Model {
 
     /// Returns a random request with its data, and carries it out in the model.
     pub fn request(&mut self, numbers: &mut RandomNumbers) -> Vec<u8> {
-        match numbers.below(10) {
+        match numbers.below(11) {
+            10 => self.take_lock(numbers),
             8 | 9 => self.over_rows(numbers),
             0 | 1 => self.accumulate(numbers),
             2 => self.compare_and_swap(numbers),
@@ -187,23 +188,16 @@ impl Model {
         let protection = if adds { numbers.below(3) as u64 } else { 0 };
         let fetches = kind.fetches();
         let answered = fetches || numbers.below(2) == 0;
-        let guarded = adds && numbers.below(2) == 0;
         let count = if adds || kind == WriteRows { first } else { 0 };
         let data: Vec<u8> = (0..count).map(|_| numbers.below(256) as u8).collect();
-        if guarded && !self.swapped {
-            if answered {
-                self.answer(AnswerStatus::Skipped, &[]);
-            }
-        } else {
-            let old = self.change_blocks(&places, adds, &data);
-            if answered {
-                self.answer(AnswerStatus::Done, if fetches { &old } else { &[] });
-            }
+        let old = self.change_blocks(&places, adds, &data);
+        if answered {
+            self.answer(AnswerStatus::Done, if fetches { &old } else { &[] });
         }
         let request = TcpRequest {
             kind,
             answered,
-            guarded,
+            guarded: false,
             detail: if adds { Detail::Reduction(what) } else { Detail::Nothing },
             key: self.key,
             at: writer.first(),
@@ -248,6 +242,21 @@ impl Model {
         }
         let (key, at) = (self.key, self.at(word));
         let request = blank(RequestKind::AddAndRing);
+        TcpRequest { answered, key, at, first, second, ..request }.bytes().to_vec()
+    }
+
+    /// Takes a lock that is free.
+    fn take_lock(&mut self, numbers: &mut RandomNumbers) -> Vec<u8> {
+        let word = numbers.below(BYTES / WORD) * WORD;
+        let place = &mut self.wanted[GUARD + word..GUARD + word + WORD];
+        let first = u64::from_le_bytes((&*place).try_into().unwrap());
+        let (answered, second) = (numbers.below(2) == 0, numbers.below(99) as u64);
+        place.copy_from_slice(&second.to_le_bytes());
+        if answered {
+            self.answer(AnswerStatus::Done, &[]);
+        }
+        let (key, at) = (self.key, self.at(word));
+        let request = blank(RequestKind::TakeLock);
         TcpRequest { answered, key, at, first, second, ..request }.bytes().to_vec()
     }
 
@@ -296,28 +305,22 @@ impl Model {
             protection = Protection::Locked;
         }
         let fetches = numbers.below(2) == 0 || !what.has_operands();
-        let (answered, guarded) = (fetches || numbers.below(2) == 0, numbers.below(3) == 0);
+        let answered = fetches || numbers.below(2) == 0;
         let operands = if what.has_operands() { count * extent } else { 0 };
         let data: Vec<u8> = (0..operands).map(|_| numbers.below(256) as u8).collect();
         let mut old = vec![0; count * extent];
-        let skipped = guarded && !self.swapped;
-        if !skipped {
-            let place = self.wanted[GUARD + offset..].as_mut_ptr();
-            let (op, basic) = (what.op(), what.basic());
-            let (from, to) = (data.as_ptr(), fetches.then_some(old.as_mut_ptr()));
-            // SAFETY: there is room for the elements in all three.
-            unsafe { reduce::accumulate_exclusive(op, basic, place, from, to, count) };
-        }
-        match (skipped, fetches) {
-            (true, _) if answered => self.answer(AnswerStatus::Skipped, &[]),
-            (false, true) => self.answer(AnswerStatus::Done, &old),
-            (false, false) if answered => self.answer(AnswerStatus::Done, &[]),
-            _ => {}
+        let place = self.wanted[GUARD + offset..].as_mut_ptr();
+        let (op, basic) = (what.op(), what.basic());
+        let (from, to) = (data.as_ptr(), fetches.then_some(old.as_mut_ptr()));
+        // SAFETY: there is room for the elements in all three.
+        unsafe { reduce::accumulate_exclusive(op, basic, place, from, to, count) };
+        if answered {
+            self.answer(AnswerStatus::Done, if fetches { &old } else { &[] });
         }
         let request = TcpRequest {
             kind: if fetches { RequestKind::FetchAccumulate } else { RequestKind::Accumulate },
             answered,
-            guarded,
+            guarded: false,
             detail: Detail::Reduction(what),
             key: self.key,
             at: self.at(offset),

@@ -59,7 +59,8 @@ fn play(exposures: &Exposures, bytes: &[u8], numbers: &mut RandomNumbers) -> (Ve
         answers.extend_from_slice(&part[..came]);
         came > 0
     };
-    while idle < 3 && !ended {
+    // A turn that waits for a lock is to be served again, without an end.
+    while idle < 96 && !ended {
         let piece = bytes.len().min(sent + 1 + numbers.length());
         match here.write(&bytes[sent..piece]) {
             Ok(count) => sent += count,
@@ -69,7 +70,8 @@ fn play(exposures: &Exposures, bytes: &[u8], numbers: &mut RandomNumbers) -> (Ve
         ended = next == Next::End;
         let takes = numbers.below(4) == 0 || sent == bytes.len();
         let some = takes && take(&mut here, 1 + numbers.below(100_000));
-        idle = if sent < bytes.len() || some || next == Next::Again { 0 } else { idle + 1 };
+        let passed = if next == Next::Again { 1 } else { 32 };
+        idle = if sent < bytes.len() || some { 0 } else { idle + passed };
     }
     while take(&mut here, 1 << 20) {}
     (merged(&answers), ended)

@@ -32,15 +32,21 @@ pub fn width(request: &TcpRequest) -> u8 {
 
 /// Adds to a word, or compares and swaps it, and returns what it held before.
 pub fn change(memory: &ExposedMemory<'_>, request: &TcpRequest) -> Result<u64, AnswerStatus> {
+    if request.kind != RequestKind::Add {
+        return swap(memory, request);
+    }
+    let place = word(memory, (request.key, request.at), 8)?;
+    // AcqRel: what the origin sent before is visible to a rank that sees the change, and the change
+    // comes after what made the word what it was.
+    // SAFETY: exposed memory, which stays so while the table is locked; aligned.
+    Ok(unsafe { &*place.cast::<AtomicU64>() }.fetch_add(request.first, Ordering::AcqRel))
+}
+
+/// Compares and swaps a word, and returns what it held before.
+pub fn swap(memory: &ExposedMemory<'_>, request: &TcpRequest) -> Result<u64, AnswerStatus> {
     let TcpRequest { key, at, first, second, .. } = *request;
     let width = width(request);
     let place = word(memory, (key, at), width)?;
-    if request.kind == RequestKind::Add {
-        // AcqRel: what the origin sent before is visible to a rank that sees the change, and the
-        // change comes after what made the word what it was.
-        // SAFETY: exposed memory, which stays so while the table is locked; aligned.
-        return Ok(unsafe { &*place.cast::<AtomicU64>() }.fetch_add(first, Ordering::AcqRel));
-    }
     let basic = match width {
         1 => Basic::U8,
         2 => Basic::U16,
@@ -54,7 +60,7 @@ pub fn change(memory: &ExposedMemory<'_>, request: &TcpRequest) -> Result<u64, A
         let old = (&raw mut old).cast();
         reduce::compare_and_swap(basic, place, expect.as_ptr(), new.as_ptr(), old);
     }
-    // The guarded requests behind it see what the lock that it has taken guards.
+    // The requests behind it see what the lock that it has taken guards.
     fence_after_rmw();
     Ok(old)
 }

@@ -65,6 +65,8 @@ pub struct Unsent<S = OwnedFd> {
     pub is_timed: bool,
     /// whether the long timer is to
     pub is_timed_long: bool,
+    /// whether the last request that takes a lock may have left
+    pub has_sent_lock: bool,
     /// whether the next call sends at once: the system had no room at the last attempt, memory was
     /// lent, or the stream has failed
     is_pressing: bool,
@@ -87,6 +89,7 @@ impl<S: RequestStream> Unsent<S> {
             requests: 0,
             is_timed: false,
             is_timed_long: false,
+            has_sent_lock: false,
             is_pressing: false,
             failure: None,
         }
@@ -228,6 +231,7 @@ impl<S: RequestStream> Unsent<S> {
         }
         while !self.is_empty() {
             let (pieces, count) = self.pieces();
+            self.has_sent_lock = true;
             // SAFETY: gathered bytes, and bytes that the user has lent.
             match unsafe { self.stream.send(&pieces[..count]) } {
                 Ok(sent) => self.advance(sent),

@@ -143,7 +143,10 @@ fn request(order: &Order) -> ibv_send_wr {
         Work::Read => (IBV_WR_RDMA_READ, rdma),
         Work::Add(add) => (IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(add, 0)),
         Work::CompareSwap { expect, new } => (IBV_WR_ATOMIC_CMP_AND_SWP, atomic(expect, new)),
-        Work::CompareSwapNarrow { .. } | Work::Accumulate { .. } | Work::OverRows { .. } => {
+        Work::CompareSwapNarrow { .. }
+        | Work::TakeLock { .. }
+        | Work::Accumulate { .. }
+        | Work::OverRows { .. } => {
             unreachable!("this device leaves such work to the origin, and says so")
         }
     };

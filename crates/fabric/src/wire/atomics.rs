@@ -137,7 +137,7 @@ impl Network for Peer {
 
 impl Peer {
     /// Returns the request for an addition without an answer.
-    fn addition(&self, at: Remote, add: u64) -> Order {
+    pub(super) fn addition(&self, at: Remote, add: u64) -> Order {
         Order::new(Work::Add(add), at, self.core.answers.scratch().local(), true)
     }
 

@@ -132,6 +132,10 @@ pub struct Peer {
     /// number of threads that wait for answers
     pub(super) waiting: AtomicU32,
     pub(super) state: Mutex<State>,
+    /// held while a call of this process holds a lock of the other one ([`AtTarget::locking`])
+    ///
+    /// [`AtTarget::locking`]: crate::remote::AtTarget::locking
+    pub(super) locking: Mutex<()>,
 }
 
 /// The state of the connection.
@@ -147,7 +151,8 @@ impl Peer {
     fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
         let (dirty, refused) = (AtomicBool::new(false), AtomicBool::new(false));
         let (waiting, state) = (AtomicU32::new(0), Mutex::new(State::Fresh));
-        Peer { core, contact, secret, dirty, refused, node: OnceLock::new(), waiting, state }
+        let (node, locking) = (OnceLock::new(), Mutex::new(()));
+        Peer { core, contact, secret, dirty, refused, node, waiting, state, locking }
     }
 
     /// The contact of the process.

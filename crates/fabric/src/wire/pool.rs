@@ -105,21 +105,6 @@ impl Blocks {
         unsafe { self.pages.memory.at.add(block.to_usize() * BLOCK_BYTES) }
     }
 
-    /// Copies the beginning of a block to rows, one after the other.
-    ///
-    /// # Safety
-    /// The caller owns the block, and the rows may be written.
-    unsafe fn unpack_rows(&self, block: u32, rows: &[HereRow]) {
-        let mut at = 0;
-        for row in rows {
-            let from = self.at(block).wrapping_add(at);
-            at += row.bytes.to_usize() * row.blocks.to_usize();
-            assert!(at <= BLOCK_BYTES);
-            // SAFETY: inside of the block; the caller guarantees the row.
-            unsafe { row.unpack(from) };
-        }
-    }
-
     /// Takes a block back from a request that is done, and copies what has arrived in it.
     pub fn finish(&self, kept: Kept) {
         match &kept {
@@ -140,8 +125,8 @@ impl Blocks {
                     unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes.to_usize()) };
                 }
             }
-            // SAFETY: the block belongs to this request; the user has lent the rows.
-            Kept::Unpacking { block, parts } => unsafe { self.unpack_rows(*block, parts) },
+            // SAFETY: the user has lent the rows.
+            Kept::Unpacking { data, parts } => unsafe { unpack_rows(data, parts) },
         }
         if let Some(block) = kept.block() {
             self.give_back(block);
@@ -151,6 +136,19 @@ impl Blocks {
     /// Local key (lkey) of the blocks.
     pub fn key(&self) -> u32 {
         self.pages.region.local_key()
+    }
+}
+
+/// Copies data to rows, one after the other.
+///
+/// # Safety
+/// The rows may be written.
+unsafe fn unpack_rows(mut data: &[u8], rows: &[HereRow]) {
+    for row in rows {
+        let (of_row, rest) = data.split_at(row.bytes.to_usize() * row.blocks.to_usize());
+        // SAFETY: as many bytes; the caller guarantees the row.
+        unsafe { row.unpack(of_row.as_ptr()) };
+        data = rest;
     }
 }
 
@@ -229,9 +227,10 @@ pub enum Kept {
     Arriving { block: u32, to: *mut u8, bytes: u32 },
     /// a block that the device writes, and the places to which its parts are copied then
     Scattering { block: u32, parts: Box<[Part]> },
-    /// a block into which data arrive, and the rows to which they are then copied, one after the
-    /// other
-    Unpacking { block: u32, parts: Box<[HereRow]> },
+    /// memory into which data arrive, and the rows to which they are then copied, one after the
+    /// other. No block: a request that holds a lock must not wait for one, because the request that
+    /// has it may wait for another lock
+    Unpacking { data: Box<[u8]>, parts: Box<[HereRow]> },
     /// registered memory of the user
     Buffer { _region: Region },
     /// several pieces of it
@@ -244,11 +243,11 @@ impl Kept {
     /// Returns its block, if it has one.
     pub fn block(&self) -> Option<u32> {
         match self {
-            Kept::Nothing | Kept::Buffer { .. } | Kept::Buffers { .. } | Kept::Streamed => None,
+            Kept::Nothing | Kept::Buffer { .. } | Kept::Buffers { .. } => None,
+            Kept::Streamed | Kept::Unpacking { .. } => None,
             Kept::Leaving(block)
             | Kept::Arriving { block, .. }
-            | Kept::Scattering { block, .. }
-            | Kept::Unpacking { block, .. } => Some(*block),
+            | Kept::Scattering { block, .. } => Some(*block),
         }
     }
 

@@ -396,7 +396,7 @@ impl Queue {
             | Work::OverRows { result: 0, .. } => {
                 self.note_written(order);
             }
-            Work::Ping => {}
+            Work::Ping | Work::TakeLock { .. } => {}
             Work::Read => {
                 if self.device_order.reads != Overtakers::Nothing {
                     self.overtaken = self.posted;

@@ -24,14 +24,12 @@ use crate::request_rows::{
 pub enum BlockWork {
     /// a put or a get
     Transfer(Way),
-    /// an accumulate, which may be guarded
+    /// an accumulate
     Accumulate {
         /// the operation and the type of the elements
         what: Reduction,
         /// their protection
         protection: Protection,
-        /// whether it depends on the compare-and-swap before it
-        guarded: bool,
     },
 }
 
@@ -343,27 +341,24 @@ impl<'c, 'a> RowMessages<'c, 'a> {
         }
         self.data.extend_from_slice(rows);
         let to = Remote { at: self.rows.first(), ..self.zeros.there };
-        let (peer, blocks) = (self.chain.peer, &self.chain.peer.core.blocks);
         let (result, held) = match self.parts[..] {
             [] => (0, Kept::Nothing),
             [HereRow { here, blocks: 1, .. }] => (here as u64, Kept::of_user()),
             _ => {
-                let block = peer.block(self.chain.queue)?;
-                let parts = self.parts[..].into();
-                (blocks.at(block) as u64, Kept::Unpacking { block, parts })
+                let (mut arriving, parts) =
+                    (vec![0; data].into_boxed_slice(), self.parts[..].into());
+                (arriving.as_mut_ptr() as u64, Kept::Unpacking { data: arriving, parts })
             }
         };
-        let (what, guarded) = match self.work {
-            BlockWork::Transfer(_) => (None, false),
-            BlockWork::Accumulate { what, protection, guarded } => {
-                (Some((what, protection)), guarded)
-            }
+        let what = match self.work {
+            BlockWork::Transfer(_) => None,
+            BlockWork::Accumulate { what, protection } => Some((what, protection)),
         };
         let work =
             Work::OverRows { what, result, data: data.low_u16(), rows: rows.len().low_u16() };
         let from =
             Local { at: self.data.as_ptr() as u64, bytes: self.data.len().low_u32(), key: 0 };
-        let order = Order { leaves, guarded, ..Order::new(work, to, from, result != 0) };
+        let order = Order { leaves, ..Order::new(work, to, from, result != 0) };
         self.count();
         // SAFETY: the bytes are copied now; what the caller has lent is held by the request.
         unsafe {

@@ -1,10 +1,12 @@
 //! Work that the target carries out, where the device has such requests: puts and gets of many
-//! blocks, accumulates, whose requests have an operation, a type and operands, and puts under
+//! blocks, accumulates, whose requests have an operation, a type and operands, and work under
 //! locks. A call posts all of its requests one after the other while it has the connection for
 //! itself, because a guarded request depends on the compare-and-swap before it.
 //! Invariant: as for puts, memory that is used after a call has returned is held by its request.
 
 use core::ptr;
+
+use parking_lot::Mutex;
 
 use super::chain::Chain;
 use super::fault::Fault;
@@ -30,15 +32,14 @@ use crate::sync::Ordering;
 unsafe fn push_all(
     chain: &mut Chain<'_>,
     call: &AccumulateAt<'_>,
-    guarded: bool,
 ) -> core::result::Result<(), Fault> {
     let AccumulateAt { what, protection, within, runs } = *call;
-    let work = BlockWork::Accumulate { what, protection, guarded };
+    let work = BlockWork::Accumulate { what, protection };
     let given = |operands: *const u8| what.has_operands().then_some(operands);
     // SAFETY: the caller guarantees the memory.
     unsafe {
         match runs {
-            ElementRuns::Listed([run]) => push_run(chain, call, run, guarded),
+            ElementRuns::Listed([run]) => push_run(chain, call, run),
             ElementRuns::Listed(runs) => {
                 let zeros = Zeros { there: within, source: given(ptr::null()), sink: None };
                 let mut messages = RowMessages::new(chain, work, zeros);
@@ -61,7 +62,6 @@ unsafe fn push_run(
     chain: &mut Chain<'_>,
     call: &AccumulateAt<'_>,
     run: &Elements,
-    guarded: bool,
 ) -> core::result::Result<(), Fault> {
     debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
     chain.queue.count().accumulates += 1;
@@ -70,7 +70,7 @@ unsafe fn push_run(
     let mut offset = 0;
     while offset < run.bytes {
         let length = most.min(run.bytes - offset);
-        let order = Order { guarded, ..request_for(call, run, (offset, length)) };
+        let order = request_for(call, run, (offset, length));
         let held = if lends { Kept::of_user() } else { Kept::Nothing };
         // SAFETY: the caller guarantees the memory.
         unsafe { chain.push(order, held) }?;
@@ -135,7 +135,7 @@ impl AtTarget for Peer {
         }
         self.check_buffers(call)?;
         // SAFETY: guaranteed by the caller.
-        self.in_chain(|chain| unsafe { push_all(chain, call, false) }).map(drop)
+        self.in_chain(|chain| unsafe { push_all(chain, call) }).map(drop)
     }
 
     unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()> {
@@ -149,21 +149,18 @@ impl AtTarget for Peer {
         })
     }
 
-    unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)> {
-        self.check_buffers(call)?;
+    fn locking(&self) -> &Mutex<()> {
+        &self.locking
+    }
+
+    fn take_lock(&self, lock: LockAt) -> Result<()> {
         let (expect, new) = lock.take;
-        let [taken, released] = self.in_chain_with(|chain, [before, behind]| {
-            chain.queue.count().fetches += 2;
-            let release = asks(Work::Add(lock.release), lock.at, behind);
-            // SAFETY: the caller's duties; the words of the answers live as long as the queue.
-            unsafe {
-                let take = asks(Work::CompareSwap { expect, new }, lock.at, before);
-                chain.push(take, Kept::Nothing)?;
-                push_all(chain, call, true)?;
-                chain.push(Order { guarded: true, ..release }, Kept::Nothing)
-            }
-        })?;
-        Ok((taken, released))
+        let take = Work::TakeLock { expect, new };
+        self.post_leaving(Order::new(take, lock.at, Local::default(), false), Leaves::WithLater)
+    }
+
+    fn release_lock(&self, lock: LockAt) -> Result<()> {
+        self.post_leaving(self.addition(lock.at, lock.release), Leaves::WithLock)
     }
 
     unsafe fn put_under(
@@ -275,6 +272,17 @@ impl Peer {
         self.core.answers.give_all_back(&words);
         self.core.device.sweep();
         done.map(|()| answers)
+    }
+
+    /// Posts a request that takes or releases a lock.
+    fn post_leaving(&self, order: Order, leaves: Leaves) -> Result<()> {
+        self.with(|queue| {
+            self.room(queue, 1)?;
+            queue.count().posts += 1;
+            // SAFETY: the answer goes to the scratch word, which lives as long as the queue.
+            unsafe { queue.post_small(Order { leaves, ..order }) }?;
+            Ok(())
+        })
     }
 
     /// Posts an accumulate on one run without a result, whose operands are copied now.

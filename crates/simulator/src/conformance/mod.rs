@@ -144,7 +144,7 @@ mod at_target {
             accumulates_take_effect_in_their_order
             long_accumulates_arrive_in_parts
             many_results_arrive_at_one_local_flush
-            an_accumulate_under_a_lock_is_done_if_the_lock_is_free
+            what_follows_the_request_for_a_lock_waits_for_it
             puts_under_locks_are_done_if_all_locks_are_free
             portions_arrive_and_nothing_around_them
             portions_are_combined_and_answered

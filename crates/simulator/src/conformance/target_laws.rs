@@ -4,6 +4,7 @@
 use super::network_laws::Networked;
 use super::ranks::RANKS;
 use core::ptr;
+use fompi_base::sync::{AtomicU64, Ordering};
 use fompi_datatype::basic::Basic;
 use fompi_datatype::reduce::{self, Op};
 use fompi_datatype::type_map::{Offsets, Portion, Scattered, Strip};
@@ -230,41 +231,71 @@ pub fn many_results_arrive_at_one_local_flush<E: Networked>(rank: &E) {
     rank.meet();
 }
 
-pub fn an_accumulate_under_a_lock_is_done_if_the_lock_is_free<E: Networked>(rank: &E) {
+/// The words of this rank's memory.
+fn own_words<E: Networked>(rank: &E) -> *const AtomicU64 {
+    let (.., memory) = side(rank, rank.rank());
+    ptr::with_exposed_provenance(memory.at as usize)
+}
+
+/// Each rank changes several elements of its neighbour under a lock, many times and without a wait,
+/// while the neighbour does the same at times when it holds the lock itself.
+pub fn what_follows_the_request_for_a_lock_waits_for_it<E: Networked>(rank: &E) {
+    const CALLS: usize = 200;
     let (peer, side, memory) = next(rank);
-    let at = memory.offset(8 * LOCK_WORD as i64);
-    let lock = LockAt { at, take: (0, 1), release: 1u64.wrapping_neg() };
-    // More runs than there are in a chain, with results and without.
-    let (operands, mut old) = ([1.0f64; 40], [7.0f64; 40]);
-    let under = |old: Option<&mut [f64; 40]>| {
-        let result = old.map(|old| old.as_mut_ptr());
+    let lock = LockAt {
+        at: memory.offset(8 * LOCK_WORD as i64),
+        take: (0, 1),
+        release: 1u64.wrapping_neg(),
+    };
+    // More runs than there are in a chain.
+    let (operands, mut old) = ([1.0f64; 40], vec![[7.0f64; 40]; CALLS]);
+    for old in &mut old {
+        let result = old.as_mut_ptr();
         let each = |index: usize| Elements {
-            result: result.map(|result| result.wrapping_add(index).cast()),
-            ..run(memory, 16 * index, &operands[index..=index], None)
+            result: Some(result.wrapping_add(index).cast()),
+            ..run(memory, 8 * (index % 2), &operands[index..=index], None)
         };
         let runs: Vec<Elements> = (0..40).map(each).collect();
-        let protection = Protection::Locked;
         let call = AccumulateAt {
             what: sum(Basic::F64),
-            protection,
+            protection: Protection::Alone,
             within: memory,
             runs: ElementRuns::Listed(&runs),
         };
+        let _turn = side.locking().lock();
+        side.take_lock(lock).unwrap();
         // SAFETY: inside of the memory; the buffers stay.
-        unsafe { side.accumulate_under(&call, lock) }.unwrap()
-    };
-    assert_eq!(under(None), (0, 1));
-    assert_eq!(under(Some(&mut old)), (0, 1));
-    assert_eq!(old, [1.0; 40]);
-    assert_eq!(peer.read(at).unwrap(), 0, "it was released");
-    peer.fetch(at, Fetch::Add(1)).unwrap();
-    old = [7.0; 40];
-    assert_eq!(under(Some(&mut old)).0, 1);
-    assert_eq!(under(None).0, 1);
-    assert_eq!(old, [7.0; 40], "no result");
-    assert_eq!(peer.read(at).unwrap(), 1, "it is held");
+        unsafe { side.accumulate(&call) }.unwrap();
+        side.release_lock(lock).unwrap();
+    }
+    // The same by this process, at its own memory, between the requests of the other neighbour.
+    let here = own_words(rank);
+    // SAFETY: a word of the memory of this rank, which lives as long.
+    let word = |index: usize| unsafe { &*here.wrapping_add(index) };
+    let mut taken = 0;
+    while taken < CALLS {
+        // Acquire and Release: as the requests of the other side.
+        let free = word(LOCK_WORD).compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        if free.is_err() {
+            std::thread::yield_now();
+            continue;
+        }
+        for at in [0, 1] {
+            let value = f64::from_bits(word(at).load(Ordering::Relaxed));
+            std::thread::yield_now();
+            word(at).store((value + 1.0).to_bits(), Ordering::Relaxed);
+        }
+        word(LOCK_WORD).fetch_sub(1, Ordering::Release);
+        taken += 1;
+    }
+    peer.flush().unwrap();
+    for old in &old {
+        let steps = (0..40).all(|at| old[at] == old[at % 2] + (at / 2) as f64);
+        assert!(steps && old[0] == old[1], "another call came between the elements of one");
+    }
     rank.meet();
-    assert_eq!(own(rank), [2.0, 0.0, 2.0, 0.0]);
+    assert_eq!(peer.read(lock.at).unwrap(), 0, "it was released");
+    assert_eq!(own(rank), [(21 * CALLS) as f64; 2]);
     rank.meet();
 }
 
