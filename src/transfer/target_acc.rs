@@ -177,7 +177,7 @@ impl Sender<'_> {
                 return Ok(());
             }
             lock.take(Unmapped::Distant(target))?;
-            to.accumulate(&call(Protection::Locked))
+            to.accumulate(&call(Protection::UnderLock))
         }
     }
 }

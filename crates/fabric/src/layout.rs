@@ -8,6 +8,7 @@
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`STANDING`] | contended | the standing intent (`epoch::lock::standing`); at rank 0 alone |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
+//! | [`SINGLES`] | contended | whether ranks change single elements (`wide::many_nodes`)         |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)             |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
@@ -60,6 +61,11 @@ pub const GLOBAL: WordId = WordId(LINE);
 pub const STANDING: WordId = WordId(LINE + 2);
 /// The lock of large accumulates at this rank.
 pub const ACC: WordId = WordId(2 * LINE);
+/// Whether a rank of this node has changed single elements at this rank without the lock, over
+/// several nodes with targets that carry out accumulates. A holder of [`ACC`] sets it.
+pub const SINGLES: WordId = WordId(2 * LINE + 2);
+/// Bytes from [`ACC`] to [`SINGLES`].
+pub const SINGLES_BEHIND_ACC: u64 = 16;
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
 

@@ -103,6 +103,11 @@ pub enum Protection {
     Locked = 1,
     /// no other accumulate changes the elements
     Alone = 2,
+    /// the target has taken its accumulate lock for the origin ([`take_lock`]), and knows whether
+    /// calls on single words may change the elements
+    ///
+    /// [`take_lock`]: crate::remote::AtTarget::take_lock
+    UnderLock = 3,
 }
 
 impl Protection {
@@ -112,6 +117,7 @@ impl Protection {
             0 => Some(Protection::Atomic),
             1 => Some(Protection::Locked),
             2 => Some(Protection::Alone),
+            3 => Some(Protection::UnderLock),
             _ => None,
         }
     }
@@ -120,7 +126,7 @@ impl Protection {
     pub fn combine(self) -> ElementsCombiner {
         match self {
             Protection::Atomic => reduce::accumulate,
-            Protection::Locked => reduce::accumulate_locked,
+            Protection::Locked | Protection::UnderLock => reduce::accumulate_locked,
             Protection::Alone => reduce::accumulate_exclusive,
         }
     }
@@ -160,6 +166,6 @@ mod tests {
         assert!(!sum(Basic::Complex64).fits(Protection::Atomic, 16));
         assert!(sum(Basic::Complex64).fits(Protection::Alone, 3));
         assert_eq!(Protection::from_number(1), Some(Protection::Locked));
-        assert_eq!(Protection::from_number(3), None);
+        assert_eq!(Protection::from_number(4), None);
     }
 }

@@ -31,7 +31,8 @@
 //!
 //! 21. Each element is changed as its [`Protection`] says: by one atomic operation of the target's
 //!     processor, atomic with those of all other processes; or as the holder of the target's
-//!     accumulate lock changes it; or by any instructions.
+//!     accumulate lock changes it, which the origin or the target may have taken; or by any
+//!     instructions.
 //! 22. Accumulates to one process through [`AtTarget`] take effect in the order of the calls, also
 //!     with respect to earlier and later changes, reads and transfers.
 //! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`: nothing

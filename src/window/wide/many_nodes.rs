@@ -11,6 +11,7 @@ use crate::epoch::state::Hold;
 use crate::epoch::{exposure, fence};
 use crate::error::{Error, Result};
 use crate::fabric::Words;
+use crate::fabric::layout::SINGLES;
 use crate::fabric::remote::{Bytes, Network};
 use crate::fabric::remote_words::Far;
 use crate::number::Number;
@@ -111,6 +112,19 @@ impl<'a> Protocols for ManyNodes<'a> {
         nodes: impl Nodes,
         work: impl FnOnce(),
     ) -> Result<()> {
+        if self.part.wide.wire.is_served()
+            && let Some(near) = self.part.near_index(rank)
+        {
+            let singles = self.node.blocks.far_word(near, SINGLES);
+            // Acquire: pairs with the Release below. It comes behind all changes by plain loops.
+            if singles.load(Ordering::Acquire) == 0 {
+                return atomic_calls::several(&self.words, rank, nodes, || {
+                    singles.store(1, Ordering::Release);
+                    work();
+                    Ok(())
+                });
+            }
+        }
         work();
         atomic_calls::check_after(&self.words, rank, nodes)
     }

@@ -32,7 +32,10 @@
 //!
 //! To *take a lock* is a compare-and-swap that the target repeats until it has changed the word.
 //! Later requests of the connection wait for it. An addition to the same word releases the lock; if
-//! the connection ends before that, the target does.
+//! the connection ends before that, the target does. The word [`SINGLES_BEHIND_ACC`] bytes behind
+//! the lock says how the elements under it are changed ([`Protection::UnderLock`]).
+//!
+//! [`SINGLES_BEHIND_ACC`]: crate::layout::SINGLES_BEHIND_ACC
 //!
 //! A request for a page that the target's program has unmapped or protected is not carried out, or
 //! only in part, and the connection goes on: the answer is [`AnswerStatus::NoPermission`]. For a
@@ -271,6 +274,18 @@ impl TcpRequest {
         }
     }
 
+    /// Whether it is an accumulate with [`Protection::UnderLock`].
+    #[inline]
+    pub fn is_under_lock(&self) -> bool {
+        matches!(self.detail, Detail::Reduction(_))
+            && self.second & 0xff == Protection::UnderLock as u64
+    }
+
+    /// Replaces the protection by another one.
+    pub fn set_protection(&mut self, protection: Protection) {
+        self.second = self.second & !0xff | protection as u64;
+    }
+
     /// Bytes of the rows of a request over rows.
     pub fn rows_bytes(&self) -> u64 {
         self.second >> 8
@@ -450,7 +465,7 @@ mod tests {
             let is_accumulate = detail != Detail::Nothing;
             assert!(!is_sent(TcpRequest { guarded: true, ..good }));
             assert_eq!(is_sent(TcpRequest { second: second | 1, ..good }), is_accumulate);
-            assert!(!is_sent(TcpRequest { second: second | 3, ..good }));
+            assert!(!is_sent(TcpRequest { second: second | 4, ..good }));
         }
     }
 
@@ -472,7 +487,7 @@ mod tests {
             TcpRequest { detail: sum(Basic::F64), ..good },
             TcpRequest { first: 0, ..good },
             TcpRequest { first: 1 << 31, ..good },
-            TcpRequest { second: 3, ..good },
+            TcpRequest { second: 4, ..good },
         ];
         assert!(bad.iter().all(|bad| TcpRequest::from(&bad.bytes()).is_none()));
         for (op, basic) in [(Op::Band, Basic::F64), (Op::Sum, Basic::Packed)] {

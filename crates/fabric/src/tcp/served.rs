@@ -209,10 +209,13 @@ impl Served {
             return Some(self.accumulate(memory, accumulating, bytes));
         }
         let (header, data) = bytes.split_first_chunk::<REQUEST_BYTES>()?;
-        let Some(request) = TcpRequest::from(header) else {
+        let Some(mut request) = TcpRequest::from(header) else {
             self.refuse(AnswerStatus::NoRequest);
             return Some(0);
         };
+        if request.is_under_lock() {
+            request.set_protection(self.lock.protection());
+        }
         if request.kind.is_over_rows() {
             return self.over_rows(memory, &request, data);
         }

@@ -14,6 +14,7 @@ use super::frames::{
 };
 use super::served::{BUFFER_BYTES, Served};
 use crate::datatype::reduce;
+use crate::layout::SINGLES_BEHIND_ACC;
 use crate::reduction::Protection;
 use crate::request::MemoryOf;
 use crate::request_rows::{LISTED_MAX, RowReader};
@@ -173,6 +174,7 @@ impl Plain {
                 self.accumulate(request, data)?;
             }
             RequestKind::TakeLock => {
+                self.word(request, at.wrapping_add(SINGLES_BEHIND_ACC), 8)?;
                 let place = self.word(request, at, 8)?;
                 self.waits = self.load(place, 8) != first;
                 if !self.waits {

@@ -10,12 +10,15 @@
 use super::exposures::ExposedMemory;
 use super::frames::{AnswerStatus, RequestKind, TcpRequest};
 use super::served_words;
+use crate::layout::SINGLES_BEHIND_ACC;
+use crate::reduction::Protection;
+use crate::sync::{AtomicU64, Ordering};
 
 /// The lock that a connection holds, if it holds one.
 #[derive(Default)]
 pub struct HeldLock {
-    /// the addition that releases it
-    release: Option<TcpRequest>,
+    /// the addition that releases it, and whether no rank changes single elements under it
+    release: Option<(TcpRequest, bool)>,
 }
 
 impl HeldLock {
@@ -25,23 +28,39 @@ impl HeldLock {
         memory: &ExposedMemory<'_>,
         request: &TcpRequest,
     ) -> Result<bool, AnswerStatus> {
+        let singles = (request.key, request.at.wrapping_add(SINGLES_BEHIND_ACC));
+        let singles = served_words::word(memory, singles, 8)?.cast::<AtomicU64>();
         let is_free = served_words::swap(memory, request)? == request.first;
         if is_free {
             let first = request.first.wrapping_sub(request.second);
-            self.release = Some(TcpRequest { kind: RequestKind::Add, first, ..*request });
+            let release = TcpRequest { kind: RequestKind::Add, first, ..*request };
+            // Relaxed: holders of the lock set it.
+            // SAFETY: exposed memory, which stays so while the table is locked; aligned.
+            let is_alone = unsafe { &*singles }.load(Ordering::Relaxed) == 0;
+            self.release = Some((release, is_alone));
         }
         Ok(is_free)
+    }
+
+    /// The protection of elements at this target for a request with [`Protection::UnderLock`]. The
+    /// connections of a process are served one at a time, so their changes of single elements come
+    /// before a request or behind it.
+    pub fn protection(&self) -> Protection {
+        match self.release {
+            Some((_, true)) => Protection::Alone,
+            _ => Protection::Locked,
+        }
     }
 
     /// Notes the change of a word, which may be the release.
     #[inline]
     pub fn note_change(&mut self, at: u64) {
-        self.release.take_if(|lock| lock.at == at);
+        self.release.take_if(|(lock, _)| lock.at == at);
     }
 
     /// Releases the lock of a connection that has ended: its origin has died within a call.
     pub fn give_back(&mut self, memory: &ExposedMemory<'_>) {
-        if let Some(release) = self.release.take() {
+        if let Some((release, _)) = self.release.take() {
             // A window that is freed has no lock any more.
             let _ = served_words::change(memory, &release);
         }

@@ -8,6 +8,7 @@ use super::frames::RequestKind::{AccumulateRows, FetchAccumulateRows, ReadRows, 
 use super::frames::{Answer, AnswerStatus, Detail, GUARDED_BYTES_MAX, RequestKind, TcpRequest};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, OPS};
+use crate::layout::SINGLES_BEHIND_ACC;
 use crate::reduction::{Protection, Reduction};
 use crate::request::MemoryOf;
 use crate::request_rows::{DATA_BYTES_MAX, Row, RowWriter};
@@ -185,7 +186,7 @@ impl Model {
         if first > DATA_BYTES_MAX {
             return Vec::new();
         }
-        let protection = if adds { numbers.below(3) as u64 } else { 0 };
+        let protection = if adds { numbers.below(4) as u64 } else { 0 };
         let fetches = kind.fetches();
         let answered = fetches || numbers.below(2) == 0;
         let count = if adds || kind == WriteRows { first } else { 0 };
@@ -247,7 +248,7 @@ impl Model {
 
     /// Takes a lock that is free.
     fn take_lock(&mut self, numbers: &mut RandomNumbers) -> Vec<u8> {
-        let word = numbers.below(BYTES / WORD) * WORD;
+        let word = numbers.below((BYTES - SINGLES_BEHIND_ACC as usize) / WORD) * WORD;
         let place = &mut self.wanted[GUARD + word..GUARD + word + WORD];
         let first = u64::from_le_bytes((&*place).try_into().unwrap());
         let (answered, second) = (numbers.below(2) == 0, numbers.below(99) as u64);
@@ -299,8 +300,7 @@ impl Model {
             0 => numbers.below((BYTES - count * extent) / extent) * extent,
             _ => numbers.below(BYTES - count * extent),
         };
-        let protections = [Protection::Atomic, Protection::Locked, Protection::Alone];
-        let mut protection = protections[numbers.below(3)];
+        let mut protection = Protection::from_number(numbers.below(4) as u64).unwrap();
         if !what.fits(protection, self.at(offset)) {
             protection = Protection::Locked;
         }

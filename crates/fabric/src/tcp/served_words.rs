@@ -13,7 +13,7 @@ use crate::sync::{AtomicU64, Ordering, fence_after_rmw};
 use crate::sys::futex;
 
 /// Returns an exposed word of `width` bytes.
-fn word(
+pub fn word(
     memory: &ExposedMemory<'_>,
     (key, at): (u32, u64),
     width: u8,
