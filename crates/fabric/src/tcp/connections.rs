@@ -32,6 +32,12 @@ use std::time::{Duration, Instant};
 use crate::number::Number;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
+/// Rounds in which connections wait for a lock, and nothing else is served, before a server sleeps
+/// between two rounds: the lock is held for the time of one call.
+const EAGER_ROUNDS: u32 = 64;
+/// That sleep, in milliseconds.
+const SLEEP_MS: i32 = 1;
+
 /// Events with which a stream ends.
 const ENDED: i32 = libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
 
@@ -53,6 +59,8 @@ pub enum Next {
     Send,
     /// serves it again after the other connections: requests that have arrived are left
     Again,
+    /// the same, but it waits for a lock that another connection or a rank holds
+    AwaitLock,
     /// closes it
     End,
 }
@@ -94,6 +102,8 @@ struct Table<C> {
     free: Vec<usize>,
     /// those that are to be served again before a server waits, each once
     again: VecDeque<usize>,
+    /// rounds in a row in which all that was served waited for a lock
+    waiting_rounds: u32,
     buffer: Vec<u8>,
     turn: Turn,
     /// end of the last turn of a rank
@@ -130,6 +140,8 @@ struct Entry<C> {
     watched: i32,
     /// whether it is to be served again
     again: bool,
+    /// whether its stream has ended: no other event comes
+    ended: bool,
 }
 
 impl<S: ServedStreams> Connections<S> {
@@ -140,6 +152,7 @@ impl<S: ServedStreams> Connections<S> {
             list: Vec::new(),
             free: Vec::new(),
             again: VecDeque::new(),
+            waiting_rounds: 0,
             buffer: vec![0; S::BUFFER_BYTES],
             turn: Turn::Thread,
             ended: None,
@@ -175,8 +188,12 @@ impl<S: ServedStreams> Connections<S> {
             table.list.push(None);
             table.list.len() - 1
         });
-        let entry =
-            table.list[index].insert(Entry { served, watched: libc::EPOLLIN, again: false });
+        let entry = table.list[index].insert(Entry {
+            served,
+            watched: libc::EPOLLIN,
+            again: false,
+            ended: false,
+        });
         let events = reported(entry.watched);
         if self.streams.add(&entry.served, events, index.to_u64()).is_err() {
             // The origin finds the end of the stream.
@@ -196,7 +213,11 @@ impl<S: ServedStreams> Connections<S> {
 
     /// Ends the round of a server: serves connections once more that have had their turn.
     pub fn end_round(&self, by: Server) {
-        let many = self.table.lock().again.len();
+        let many = {
+            let table = &mut *self.table.lock();
+            table.waiting_rounds = table.waiting_rounds.saturating_add(1);
+            table.again.len()
+        };
         for _ in 0..many {
             let mut table = self.table.lock();
             if !table.is_served(by) {
@@ -207,17 +228,16 @@ impl<S: ServedStreams> Connections<S> {
         }
     }
 
-    /// Whether a server may wait for events.
-    pub fn may_wait(&self, by: Server) -> bool {
-        let table = self.table.lock();
-        table.again.is_empty() || !table.is_served(by)
+    /// The longest time in milliseconds for which a server may wait for events; -1: any.
+    pub fn wait_max(&self, by: Server) -> i32 {
+        self.table.lock().longest_wait(by)
     }
 
-    /// Lets a rank serve from here on. Returns whether it may wait for events.
-    pub fn begin_rank(&self) -> bool {
+    /// Lets a rank serve from here on. Returns how long it may wait for events, as `wait_max`.
+    pub fn begin_rank(&self) -> i32 {
         let mut table = self.table.lock();
         self.begin_turn(&mut table);
-        table.again.is_empty()
+        table.longest_wait(Server::Rank)
     }
 
     /// Whether a rank has ended a turn just now: it makes one call after the other.
@@ -338,11 +358,15 @@ impl<S: ServedStreams> Connections<S> {
     /// Serves a connection once. `ended`: its stream may have ended.
     fn serve_once(&self, table: &mut Table<S::Served>, index: usize, ended: bool) {
         let Some(Some(entry)) = table.list.get_mut(index) else { return };
-        let events = match self.streams.serve(&mut entry.served, &mut table.buffer) {
+        entry.ended |= ended;
+        let next = self.streams.serve(&mut entry.served, &mut table.buffer);
+        if next != Next::AwaitLock {
+            table.waiting_rounds = 0;
+        }
+        let events = match next {
             Next::End => return self.close(table, index),
-            Next::Again => return table.serve_again(index),
-            // No other event comes for the end of the stream.
-            Next::Receive if ended => return table.serve_again(index),
+            Next::Again | Next::AwaitLock => return table.serve_again(index),
+            Next::Receive if entry.ended => return table.serve_again(index),
             Next::Receive => libc::EPOLLIN,
             Next::Send => libc::EPOLLOUT,
         };
@@ -365,6 +389,14 @@ impl<S: ServedStreams> Connections<S> {
 impl<C> Table<C> {
     fn is_served(&self, by: Server) -> bool {
         matches!(self.turn, Turn::Thread | Turn::Late) == (by == Server::Thread)
+    }
+
+    fn longest_wait(&self, by: Server) -> i32 {
+        let sleeps = self.waiting_rounds > EAGER_ROUNDS;
+        match self.again.is_empty() || !self.is_served(by) {
+            true => -1,
+            false => i32::from(sleeps) * SLEEP_MS,
+        }
     }
 
     /// Has a connection served again, once: with several turns in a round it would delay the others

@@ -43,6 +43,8 @@ pub struct Served {
     /// whether the last compare-and-swap was carried out and has changed its word
     swapped: bool,
     lock: HeldLock,
+    /// whether the next request waits for a lock
+    awaits_lock: bool,
     output: AnswerQueue,
     /// what a long READ asked for and is not in the output yet
     reading: Option<AnswerMemory>,
@@ -66,6 +68,7 @@ impl Served {
             accumulating: None,
             swapped: false,
             lock: HeldLock::default(),
+            awaits_lock: false,
             output,
             reading: None,
             stalled: false,
@@ -110,11 +113,13 @@ impl Served {
                 None => self.receive(exposures, buffer),
             };
             match received {
+                Ok(_) if self.awaits_lock => break,
                 Ok(came) => more = came,
                 Err(()) => return Next::End,
             }
         }
         match self.send(exposures) {
+            Next::Receive if self.awaits_lock => Next::AwaitLock,
             Next::Receive if self.stalled || more => Next::Again,
             next => next,
         }
@@ -152,13 +157,16 @@ impl Served {
     fn receive(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Result<bool, ()> {
         let before = self.input.len();
         buffer[..before].copy_from_slice(&self.input);
+        if self.awaits_lock {
+            self.carry_out_all(&exposures.read(), &buffer[..before]);
+            // What has arrived meanwhile was not received.
+            return Ok(!self.awaits_lock);
+        }
         let most = if self.is_behind_long { BEHIND_LONG_BYTES } else { BUFFER_BYTES };
         let room = most.min(buffer.len() - before);
         let place = piece(buffer[before..].as_mut_ptr(), room);
         // SAFETY: inside of the buffer.
         let came = match unsafe { receive(self.stream.as_fd(), &[place]) } {
-            // Requests that wait for a lock may fill the buffer.
-            Ok(0) if room == 0 => 0,
             Ok(0) => return Err(()),
             Ok(came) => came,
             Err(error) if is_empty(&error) => 0,
@@ -183,7 +191,7 @@ impl Served {
     /// Carries out the requests at the beginning of `bytes`. Returns how many bytes were used.
     fn carry_out(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) -> usize {
         let mut used = 0;
-        self.stalled = false;
+        (self.stalled, self.awaits_lock) = (false, false);
         while !self.refused {
             match self.step(memory, &bytes[used..]) {
                 Some(taken) => used += taken,
@@ -241,15 +249,10 @@ impl Served {
     fn take_lock(&mut self, memory: &ExposedMemory<'_>, request: &TcpRequest) -> Option<usize> {
         match self.lock.take(memory, request) {
             Ok(true) => self.end(request.answered, AnswerStatus::Done),
-            Ok(false) => {
-                // Its holder may need this core.
-                std::thread::yield_now();
-                self.stalled = true;
-                return None;
-            }
+            Ok(false) => self.awaits_lock = true,
             Err(status) => self.refuse(status),
         }
-        Some(REQUEST_BYTES)
+        (!self.awaits_lock).then_some(REQUEST_BYTES)
     }
 
     /// Whether nothing more is carried out before answers are sent.

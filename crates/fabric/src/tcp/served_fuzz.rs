@@ -330,7 +330,7 @@ impl Connection {
     /// Sends bytes in pieces, and receives all answers.
     fn send(&mut self, exposures: &Exposures, bytes: &[u8], piece: usize) {
         let (mut sent, mut idle) = (0, 0);
-        // A turn that waits for a lock is to be served again, without an end.
+        // Served again: it goes on, or waits for a lock without an end.
         while idle < 64 && !self.ended {
             let until = bytes.len().min(sent + piece);
             match self.here.write(&bytes[sent..until]) {
@@ -340,7 +340,7 @@ impl Connection {
             let next = self.served.turn(exposures, &mut self.buffer);
             self.ended = next == Next::End;
             let came = self.receive();
-            let passed = if next == Next::Again { 1 } else { 32 };
+            let passed = if next == Next::Again || next == Next::AwaitLock { 1 } else { 32 };
             idle = if sent < bytes.len() || came { 0 } else { idle + passed };
         }
         while self.receive() {}

@@ -70,7 +70,7 @@ fn play(exposures: &Exposures, bytes: &[u8], numbers: &mut RandomNumbers) -> (Ve
         ended = next == Next::End;
         let takes = numbers.below(4) == 0 || sent == bytes.len();
         let some = takes && take(&mut here, 1 + numbers.below(100_000));
-        let passed = if next == Next::Again { 1 } else { 32 };
+        let passed = if next == Next::Again || next == Next::AwaitLock { 1 } else { 32 };
         idle = if sent < bytes.len() || some { 0 } else { idle + passed };
     }
     while take(&mut here, 1 << 20) {}

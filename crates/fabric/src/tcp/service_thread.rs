@@ -248,9 +248,13 @@ fn serve(shared: &Shared) {
     let (mut events, mut of_streams) = (Events::default(), Events::default());
     let descriptors = &shared.descriptors;
     loop {
-        let may_wait = shared.connections.may_wait(Server::Thread);
-        events.wait(&descriptors.epoll, if may_wait { -1 } else { 0 });
-        let mut news = !may_wait;
+        let most = shared.connections.wait_max(Server::Thread);
+        events.wait(&descriptors.epoll, most);
+        if most == 0 && events.came().is_empty() {
+            // A rank that holds a lock may need this core.
+            std::thread::yield_now();
+        }
+        let mut news = most >= 0;
         for event in events.came() {
             match event.u64 {
                 WAKE => shared.adopt(),

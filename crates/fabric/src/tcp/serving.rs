@@ -11,8 +11,10 @@ use super::service_thread::ServiceThread;
 pub struct Serving {
     thread: Arc<ServiceThread>,
     events: Events,
-    /// whether nothing is left to do before events come
-    may_wait: bool,
+    /// how long it may wait for events ([`Connections::wait_max`])
+    ///
+    /// [`Connections::wait_max`]: super::connections::Connections::wait_max
+    wait_max: i32,
     /// whether the turn is kept when this is dropped
     keeps: bool,
 }
@@ -20,21 +22,21 @@ pub struct Serving {
 impl Serving {
     /// Begins to serve in place of a thread, which carries out no requests when this returns.
     pub(super) fn begin(thread: Arc<ServiceThread>) -> Serving {
-        let may_wait = thread.connections().begin_rank();
-        Serving { thread, events: Events::default(), may_wait, keeps: false }
+        let wait_max = thread.connections().begin_rank();
+        Serving { thread, events: Events::default(), wait_max, keeps: false }
     }
 
     /// Waits for requests, for at most this number of milliseconds, and carries them out. Returns
     /// whether any came.
     pub fn step(&mut self, milliseconds: i32) -> bool {
-        let most = if self.may_wait { milliseconds } else { 0 };
+        let most = if self.wait_max < 0 { milliseconds } else { milliseconds.min(self.wait_max) };
         self.events.wait(self.thread.streams(), most);
         let came = !self.events.came().is_empty();
         // A rank that polls again and again makes few steps that found nothing.
-        if came || milliseconds > 0 || !self.may_wait {
+        if came || milliseconds > 0 || self.wait_max >= 0 {
             self.thread.connections().note_step();
             self.thread.take(&self.events, Server::Rank);
-            self.may_wait = self.thread.connections().may_wait(Server::Rank);
+            self.wait_max = self.thread.connections().wait_max(Server::Rank);
         }
         came
     }

@@ -36,6 +36,8 @@ pub struct Stream {
     /// attempts to send that find no memory, though there is room
     pub no_memory: usize,
     has_ended: bool,
+    /// whether the next request waits for a lock
+    pub awaits_lock: bool,
     watched: i32,
 }
 
@@ -185,7 +187,7 @@ impl EventList {
         self.state.lock().unwrap()
     }
 
-    fn change_state(&self, change: impl FnOnce(&mut StreamStates)) {
+    pub fn change_state(&self, change: impl FnOnce(&mut StreamStates)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
@@ -261,6 +263,9 @@ impl ServedStreams for Arc<EventList> {
     fn serve(&self, served: &mut Served, _buffer: &mut [u8]) -> Next {
         let state = &mut *self.state();
         let stream = &mut state.streams[served.index];
+        if stream.awaits_lock && stream.arrived > 0 {
+            return Next::AwaitLock;
+        }
         let took = stream.unsent == 0 && stream.arrived > 0;
         if took {
             (stream.arrived, stream.unsent) = (stream.arrived - 1, 1);
@@ -341,7 +346,7 @@ impl TargetProcess {
 
     /// What the service thread does between two waits.
     pub fn thread_round(&self) {
-        let may_wait = self.connections.may_wait(Server::Thread);
+        let may_wait = self.connections.wait_max(Server::Thread) < 0;
         let (timer_has_ended, events) = self.list.wait_as_thread(may_wait);
         if timer_has_ended {
             self.connections.timer_ended();
@@ -358,7 +363,7 @@ impl TargetProcess {
         let events = self.list.wait(may_sleep);
         self.connections.note_step();
         self.take(events, Server::Rank);
-        self.connections.may_wait(Server::Rank)
+        self.connections.wait_max(Server::Rank) < 0
     }
 
     /// A rank serves, and has no reason to wait any more after a step.
@@ -370,7 +375,7 @@ impl TargetProcess {
 
     /// A rank waits until `answered` requests are answered: the last of them changes its word.
     pub fn wait_own(&self, answered: usize) {
-        let mut may_sleep = self.connections.begin_rank();
+        let mut may_sleep = self.connections.begin_rank() < 0;
         while self.list.answered() < answered {
             may_sleep = self.step(may_sleep);
         }

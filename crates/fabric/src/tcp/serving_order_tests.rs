@@ -147,8 +147,39 @@ fn what_a_turn_leaves_keeps_its_server_from_waiting_and_no_other() {
     let target = TargetProcess::new((NEVER, NEVER), 1, 20);
     (0..20).for_each(|_| target.list.send(0));
     target.take(vec![(0, IN.cast_unsigned())], Server::Thread);
-    let may_wait = |by| target.connections.may_wait(by);
+    let may_wait = |by| target.connections.wait_max(by) < 0;
     assert!(!may_wait(Server::Thread) && may_wait(Server::Rank));
     target.connections.begin_rank();
     assert!(may_wait(Server::Thread) && !may_wait(Server::Rank));
+}
+
+#[test]
+fn a_connection_that_ends_behind_several_requests_is_closed() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 3);
+    (0..3).for_each(|_| target.list.send(0));
+    target.list.end(0);
+    let ended = IN | libc::EPOLLRDHUP;
+    target.take(vec![(0, ended.cast_unsigned())], Server::Thread);
+    (0..4).for_each(|_| target.take(Vec::new(), Server::Thread));
+    assert_eq!((target.list.answered(), target.connections.count()), (3, 0));
+}
+
+#[test]
+fn a_server_sleeps_between_attempts_at_a_lock_that_is_held_for_long() {
+    let target = TargetProcess::new((NEVER, NEVER), 2, 9);
+    let await_lock = |awaits| target.list.change_state(|all| all.streams[0].awaits_lock = awaits);
+    let event = |stream| target.take(vec![(stream, IN.cast_unsigned())], Server::Thread);
+    let wait_max = || target.connections.wait_max(Server::Thread);
+    await_lock(true);
+    target.list.send(0);
+    event(0);
+    assert_eq!(wait_max(), 0, "at first it tries again at once");
+    (0..100).for_each(|_| target.take(Vec::new(), Server::Thread));
+    assert_eq!(wait_max(), 1);
+    target.list.send(1);
+    event(1);
+    assert_eq!((target.list.answered(), wait_max()), (1, 0), "the holder may be served");
+    await_lock(false);
+    target.take(Vec::new(), Server::Thread);
+    assert_eq!((target.list.answered(), wait_max()), (2, -1));
 }
