@@ -128,7 +128,8 @@ case $0 in */ports/*) echo 4: ACTIVE >"/sys/class/$0/state" ;; esac; exec "$1"
 def test_fast_network_of_one_node(device, name, mpi, job):
     """It leaves windows to the host MPI."""
     done = job("unshare", "--mount", "sh", "-c", ONLY_NODE_1, device, program(mpi, "win_group"))
-    line = f"delegated .* that of rank [01] has .*{name}.*; FOMPI_NET=tcp selects TCP"
+    line = (f"delegated .* that of rank [01] has .*{name}.*; "
+            "FOMPI_NET=tcp FOMPI_NET_INTERFACE=eth0 selects TCP")
     assert done.said(line) > 0
 
 

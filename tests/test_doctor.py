@@ -65,12 +65,16 @@ WORDS = {
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of root")
 
 
+def environment(settings):
+    """The environment with these settings of the library only."""
+    values = {name: value for name, value in os.environ.items() if not name.startswith("FOMPI_")}
+    return values | {"FOMPI_LIB": programs.default_library()} | settings
+
+
 def doctor(*before, after=(), **settings):
     """The status and the lines of fompi doctor."""
-    values = {name: value for name, value in os.environ.items() if not name.startswith("FOMPI_")}
-    values |= {"FOMPI_LIB": programs.default_library()} | settings
-    answer = subprocess.run([*before, FOMPI, "doctor", *after], env=values, capture_output=True, text=True,
-                            timeout=60)
+    answer = subprocess.run([*before, FOMPI, "doctor", *after], env=environment(settings), capture_output=True,
+                            text=True, timeout=60)
     assert answer.stderr == "" or "FOMPI_VERBOS" in settings, answer.stderr
     return answer.returncode, answer.stdout.splitlines()
 
@@ -89,6 +93,21 @@ def test_first_line_names_what_a_namespace_lacks(name, folder):
     namespaces = ["unshare", "--mount", *(["--net"] if has_network else [])]
     shell = ["sh", "-c", f'{script.replace("{0}", str(folder))}"$0" "$@"']
     check(first, *doctor(*namespaces, *shell, **settings))
+
+
+@needs_root
+def test_info_and_doctor_name_the_same_interface_of_a_fast_network():
+    script = CLASSES + "mkdir -p /sys/class/cxi/cxi0 && ip link set lo up && " + "".join(
+        f"ip link add {name} type bridge && ip link set {name} up && "
+        f"ip address add 10.9.{number}.1/24 dev {name} && "
+        for number, name in enumerate(("eth0", "hsn0")))
+    inside = ["unshare", "--mount", "--net", "sh", "-c", f'{script}"$0" "$@"']
+    status, lines = doctor(*inside)
+    at = next(at for at, line in enumerate(lines) if line.startswith("warning: network: "))
+    problem, remedy = lines[at].removeprefix("warning: network: "), lines[at + 1].removeprefix("    remedy: ")
+    assert (status, remedy) == (1, "FOMPI_NET=tcp FOMPI_NET_INTERFACE=hsn0 selects TCP")
+    said = subprocess.run([*inside, FOMPI, "info"], env=environment({}), capture_output=True, text=True, timeout=60)
+    assert f"host MPI (why not: {problem}; {remedy})" in said.stdout
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -7,6 +7,7 @@ mod command_line;
 mod doctor;
 mod env_listing;
 mod explanation;
+mod fast_network;
 mod found_library;
 mod info;
 mod manual_pages;

@@ -8,5 +8,5 @@
 pub use super::contact::{Contact, Probe, Secret, interfaces};
 pub use super::wire::{
     BlockLease, DeviceChoice, DeviceKind, DeviceOffer, Exposed, GAP_MAX, Peer, Peers, Pending,
-    SPIN, Serving, Wire, settings_differ, why_no_device,
+    SPIN, Serving, Wire, settings_differ, tcp_settings, why_no_device,
 };

@@ -41,6 +41,25 @@ impl FastNetworks {
         }))
     }
 
+    /// Returns the network interface for TCP over these networks, out of those of this machine that
+    /// have an address: the one of a device, or one with a usual name, or the first one.
+    pub fn interface(interfaces: &[String]) -> Option<&str> {
+        FastNetworks::interface_in(Path::new("/sys/class"), interfaces)
+    }
+
+    /// Returns the interface by a folder with the classes of sysfs.
+    fn interface_in<'a>(classes: &Path, interfaces: &'a [String]) -> Option<&'a str> {
+        let devices = ["cxi", "infiniband"].iter().flat_map(|class| {
+            let class = classes.join(class);
+            names_in(&class).into_iter().map(move |device| class.join(device))
+        });
+        let own: Vec<_> = devices.flat_map(|device| names_in(&device.join("device/net"))).collect();
+        let of_device = interfaces.iter().find(|name| own.iter().any(|own| *own == ***name));
+        let usual = |start: &&str| interfaces.iter().find(|name| name.starts_with(*start));
+        let found = of_device.or_else(|| USUAL_STARTS.iter().find_map(usual));
+        found.or(interfaces.first()).map(String::as_str)
+    }
+
     /// Returns what is found, in words, for a report; `None` for no network.
     pub fn text(self) -> Option<&'static str> {
         [
@@ -53,6 +72,9 @@ impl FastNetworks {
         .find_map(|(bit, text)| (self.0 & bit != 0).then_some(text))
     }
 }
+
+/// How interfaces of Slingshot, InfiniBand and Omni-Path are usually called.
+const USUAL_STARTS: [&str; 3] = ["hsn", "ib", "opa"];
 
 /// Returns the names in a folder; none if it is not there.
 fn names_in(folder: &Path) -> Vec<OsString> {
@@ -134,5 +156,19 @@ mod tests {
             assert_eq!(found, FastNetworks(bit), "{device}");
             assert!(found.text().unwrap().contains(name), "{device}");
         }
+    }
+
+    #[test]
+    fn tcp_uses_the_interface_of_the_device_or_one_with_a_usual_name() {
+        let chosen = |classes: &Classes, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| String::from(*name)).collect();
+            FastNetworks::interface_in(&classes.0, &names).map(str::to_owned)
+        };
+        let classes = Classes::new("interface").add("infiniband/mlx5_0/device/net/ens7f0");
+        let of_device = chosen(&classes, &["eth0", "ib0", "ens7f0"]);
+        assert_eq!(of_device.as_deref(), Some("ens7f0"));
+        assert_eq!(chosen(&classes, &["eth0", "ibp1", "hsn0"]).as_deref(), Some("hsn0"));
+        assert_eq!(chosen(&classes, &["eth0", "eth1"]).as_deref(), Some("eth0"));
+        assert_eq!(chosen(&classes, &[]), None);
     }
 }

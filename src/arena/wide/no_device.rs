@@ -3,7 +3,7 @@
 //! has the cause of the rank that has no RDMA device.
 
 use crate::error::{Result, kept};
-use crate::fabric::net::{DeviceChoice, DeviceOffer, why_no_device};
+use crate::fabric::net::{DeviceChoice, DeviceOffer, tcp_settings, why_no_device};
 use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
@@ -35,7 +35,8 @@ pub fn refused(
                 None => String::from("some of its processes have InfiniBand, others RoCE"),
             };
             let network = offers[rank.0.to_usize()].networks().text().unwrap_or_default();
-            let filled = filled!(messages::FAST_NETWORK; call = "", rank, network, cause);
+            let settings = text_of(host, comm, rank, tcp_settings)?;
+            let filled = filled!(messages::FAST_NETWORK; call = "", rank, network, settings, cause);
             Some(Why::FastNetwork(kept_once(filled_reason(&filled))))
         }
     })
@@ -52,15 +53,20 @@ fn kept_once(text: String) -> &'static str {
     texts[texts.len() - 1]
 }
 
-/// Words of a cause.
-const CAUSE_WORDS: usize = 32;
-
 /// Returns why rank `rank` has no RDMA device. Collective.
 fn cause(host: &Host, comm: Comm, rank: Rank) -> Result<String> {
-    let mut words = [0_u64; CAUSE_WORDS];
+    let own = || why_no_device().map_or_else(String::new, |error| error.to_string());
+    Ok(format!("rank {rank}: {}", text_of(host, comm, rank, own)?))
+}
+
+/// Words of a text.
+const TEXT_WORDS: usize = 32;
+
+/// Returns the text of rank `rank`, which calls `own`. Collective.
+fn text_of(host: &Host, comm: Comm, rank: Rank, own: impl FnOnce() -> String) -> Result<String> {
+    let mut words = [0_u64; TEXT_WORDS];
     if comm.rank(host)? == rank.0 {
-        let text = why_no_device().map_or_else(String::new, |error| error.to_string());
-        for (word, bytes) in words.iter_mut().zip(text.as_bytes().chunks(8)) {
+        for (word, bytes) in words.iter_mut().zip(own().as_bytes().chunks(8)) {
             let mut whole = [0; 8];
             whole[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_ne_bytes(whole);
@@ -69,5 +75,5 @@ fn cause(host: &Host, comm: Comm, rank: Rank) -> Result<String> {
     comm.broadcast_from(host, rank.0, &mut words)?;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or(&[]));
-    Ok(format!("rank {rank}: {text}"))
+    Ok(text.into_owned())
 }

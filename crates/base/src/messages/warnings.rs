@@ -124,11 +124,11 @@ messages! {
         "Remove the cause, or set FOMPI_NET=tcp.";
     FAST_NETWORK "W025"
         "{call}: delegated to the host MPI: its processes are on several nodes, and that of rank \
-         {rank} has {network}, which the MPI may use; FOMPI_NET=tcp selects TCP nevertheless \
-         ({cause})"
+         {rank} has {network}, which the MPI may use; {settings} selects TCP ({cause})"
         "A node has a fast network that libfompi cannot drive, such as Slingshot or EFA. The host \
          MPI may be faster there than TCP."
-        "Set FOMPI_NET=tcp, and measure whether it is faster.";
+        "Set what the line names, the interface as on that rank's node, and measure whether it is \
+         faster.";
     NET_OFF "W026"
         "{call}: delegated to the host MPI: its processes share no memory, and FOMPI_NET=off"
         "FOMPI_NET=off forbids windows over several nodes."

@@ -1,9 +1,9 @@
 //! Networks between nodes: interfaces, ports, RDMA devices.
 
 use super::findings::{FileRoot, Finding, Severity};
+use crate::fast_network::HostFallback;
 use fompi_base::config::{Config, Net};
-use fompi_fabric::net::{DeviceChoice, DeviceOffer, interfaces, why_no_device};
-use fompi_sys::fast_networks::FastNetworks;
+use fompi_fabric::net::{interfaces, why_no_device};
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -112,26 +112,6 @@ fn rdma(root: &FileRoot) -> Option<Finding> {
 
 /// A network that libfompi cannot drive, where windows over several nodes fall back.
 fn fast_network() -> Option<Finding> {
-    let offer = DeviceOffer::own();
-    let DeviceChoice::Fast(..) = DeviceChoice::of(&[offer, offer]) else { return None };
-    let network = FastNetworks::here().text().unwrap_or("another network");
-    Some(Finding {
-        severity: Severity::Warning,
-        check: "network",
-        problem: format!(
-            "the host MPI may use {network}, which libfompi cannot drive: windows over several \
-             nodes fall back to it"
-        ),
-        remedy: format!("FOMPI_NET=tcp FOMPI_NET_INTERFACE={} selects TCP", fast_interface()),
-        page: RDMA,
-    })
-}
-
-/// The interface of TCP on a fast network: by its usual name, or the first one.
-fn fast_interface() -> String {
-    let names: Vec<_> =
-        interfaces().unwrap_or_default().into_iter().map(|(name, _)| name).collect();
-    let of_kind = |start: &&str| names.iter().find(|name| name.starts_with(*start)).cloned();
-    let usual = ["hsn", "ib", "opa", "efa"].iter().find_map(of_kind);
-    usual.or_else(|| names.iter().find(|name| *name != "lo").cloned()).unwrap_or("NAME".into())
+    let HostFallback { problem, remedy } = HostFallback::here()?;
+    Some(Finding { severity: Severity::Warning, check: "network", problem, remedy, page: RDMA })
 }

@@ -1,6 +1,7 @@
 //! Facts of this machine that decide which transports windows use, each with the reason why
 //! something cannot be used. The transport between nodes is chosen by the library's own code.
 
+use crate::fast_network::HostFallback;
 use fompi_base::config::{Adopt, Config};
 use fompi_fabric::net::{DeviceChoice, DeviceKind, DeviceOffer, interfaces, why_no_device};
 use fompi_sys::fast_networks::FastNetworks;
@@ -200,9 +201,8 @@ fn between_nodes() -> MachineFact {
             ("host MPI", Some("FOMPI_NET=verbs, and there is no RDMA device".into()))
         }
         DeviceChoice::Fast(..) => {
-            let network = FastNetworks::here().text().unwrap_or("another network");
-            let why = format!("the MPI may use {network}; FOMPI_NET=tcp selects TCP");
-            ("host MPI", Some(why))
+            let why = HostFallback::here().map(|why| format!("{}; {}", why.problem, why.remedy));
+            ("host MPI", why)
         }
     };
     MachineFact::new("windows over several nodes like this one", value, why_not)

@@ -14,6 +14,7 @@
 use super::device::{DeviceKind, NetworkKind};
 use super::this_process::Wire;
 use crate::config::{Config, Net};
+use crate::contact::interfaces;
 use crate::error::Error;
 use crate::messages::{self, Line, filled};
 use crate::number::Number;
@@ -89,6 +90,19 @@ impl DeviceOffer {
 /// Returns why this process has no RDMA device.
 pub fn why_no_device() -> Option<Error> {
     Wire::get(DeviceKind::Verbs).err()
+}
+
+/// Returns the settings that select TCP over the fast network of this node.
+pub fn tcp_settings() -> String {
+    let found = interfaces().unwrap_or_default().into_iter();
+    let found = found.filter(|(_, address)| !address.to_canonical().is_loopback());
+    let names: Vec<String> = found.map(|(name, _)| name).collect();
+    match FastNetworks::interface(&names) {
+        Some(name) if Config::get().net.interface().is_none() => {
+            format!("FOMPI_NET=tcp FOMPI_NET_INTERFACE={name}")
+        }
+        _ => String::from("FOMPI_NET=tcp"),
+    }
 }
 
 fn verbs_bits(wire: &Wire) -> u64 {

@@ -41,7 +41,7 @@ mod this_process;
 
 pub use coalesce::GAP_MAX;
 pub use device::{DeviceKind, Serving};
-pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_device};
+pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, tcp_settings, why_no_device};
 #[cfg(any(test, fuzzing))]
 pub use greeting_fuzz::greetings;
 pub use leases::BlockLease;
