@@ -154,6 +154,7 @@ def test_explain_prints_cause_and_remedy():
     assert status == 0 and re.match("FOMPI-E001: target rank .* is invalid", lines[0])
     assert lines[-1].startswith("    remedy: ")
     assert answer("explain", "e001")["class"] == "MPI_ERR_RANK"
+    assert answer("explain", "E124")["text"].startswith("{program} is linked with {mpi}, but {launcher}")
     status, lines = fompi("explain", "FOMPI-E999")
     assert status == 2 and lines[0].startswith("fompi: no message has the code FOMPI-E999; ")
 
@@ -251,7 +252,7 @@ def test_info_in_words(program):
 
 
 def test_info_of_what_is_not_there():
-    assert fompi("info", "/no/app") == (2, ["fompi: /no/app: no such program"])
+    assert fompi("info", "/no/app") == (2, ["fompi: /no/app: no such program [FOMPI-E127]"])
 
 
 # --- pages and names ------------------------------------------------------------------------------

@@ -54,10 +54,11 @@ def launcher_of(*words, **options):
 
 
 def refused(pattern, *words, **options):
-    """fompirun ends with status 2, and one line that says why."""
+    """fompirun ends with status 2, and one line that says why, with the code of its message."""
     status, lines = fompirun(*words, **options)
     assert status == 2
-    assert sum(bool(re.match(f"fompirun: .*{pattern}", line)) for line in lines) == 1
+    expected = rf"fompirun: .*{pattern}.* \[FOMPI-E[0-9]{{3}}\]"
+    assert sum(bool(re.fullmatch(expected, line)) for line in lines) == 1
 
 
 @pytest.fixture
@@ -322,7 +323,7 @@ def test_static_mpi_is_said_once(folder):
                    check=True)
     status, lines = fompirun("-n", 1, folder / "static")
     assert status == 0
-    assert sum(bool(re.match("fompirun: .* has a static MPI", line)) for line in lines) == 1
+    assert sum(bool(re.match(r"fompirun: .* has a static MPI.* \[FOMPI-W041\]", line)) for line in lines) == 1
 
 
 def test_misspelled_variable_is_named_at_start():

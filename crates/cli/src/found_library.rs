@@ -1,5 +1,6 @@
 //! The libfompi.so that belongs to this program, and its version.
 
+use fompi_base::messages::{self, Line, filled};
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -16,23 +17,19 @@ pub fn own_folder() -> PathBuf {
 
 /// Returns the library that FOMPI_LIB names, or the one next to this program or in its
 /// installation; otherwise the reason.
-pub fn find_library() -> Result<PathBuf, String> {
+pub fn find_library() -> Result<PathBuf, Line> {
     if let Some(named) = env::var_os("FOMPI_LIB").filter(|name| !name.is_empty()) {
         let path = fs::canonicalize(&named).ok().filter(|path| path.is_file());
-        return path.ok_or_else(|| format!("FOMPI_LIB={}: no such file", named.display()));
+        let named = named.display();
+        return path.ok_or_else(|| filled!(messages::FOMPI_LIB_ABSENT; path = named).line());
     }
     let here = own_folder();
     let multiarch = format!("../lib/{}-linux-gnu", env::consts::ARCH);
     let folders = [".", "../lib", "../lib64", &multiarch];
     let files = folders.map(|folder| here.join(folder).join("libfompi.so"));
     let found = files.iter().find(|file| file.is_file()).and_then(|file| file.canonicalize().ok());
-    found.ok_or_else(|| {
-        format!(
-            "no libfompi.so in {}, or in ../lib, ../lib64 or {multiarch} next to it; build it with \
-             `cargo build --release` or name it with FOMPI_LIB",
-            here.display()
-        )
-    })
+    let folder = here.display();
+    found.ok_or_else(|| filled!(messages::LIBRARY_ABSENT; folder, multiarch).line())
 }
 
 /// Returns the version that a library's file has: `libfompi version 1.2.3`.

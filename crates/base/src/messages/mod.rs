@@ -10,6 +10,7 @@ mod message;
 mod messages_page;
 mod of_arguments;
 mod of_epochs;
+mod of_fompirun;
 mod of_processes;
 mod of_resources;
 mod of_windows;
@@ -19,6 +20,7 @@ pub use crate::filled;
 pub use message::{Explanation, Filled, Line, Message, fill, print_without_code};
 pub use of_arguments::*;
 pub use of_epochs::*;
+pub use of_fompirun::*;
 pub use of_processes::*;
 pub use of_resources::*;
 pub use of_windows::*;
@@ -35,6 +37,7 @@ pub fn all() -> Vec<&'static Explanation> {
         of_windows::TABLE,
         of_resources::TABLE,
         of_processes::TABLE,
+        of_fompirun::TABLE,
         warnings::TABLE,
     ];
     let mut all: Vec<_> = tables.into_iter().flatten().collect();

@@ -10,7 +10,7 @@ use std::process::Command;
 const TROUBLE: &str = "docs/guide/troubleshooting.md";
 
 /// The library: whether it is there, and whether this machine's loader takes it.
-pub fn of_library(library: Result<&PathBuf, &String>) -> Vec<Finding> {
+pub fn of_library(library: Result<&PathBuf, &Line>) -> Vec<Finding> {
     let of = |problem: String, remedy: &str| {
         vec![Finding {
             severity: Severity::Error,
@@ -22,7 +22,7 @@ pub fn of_library(library: Result<&PathBuf, &String>) -> Vec<Finding> {
     };
     let library = match library {
         Ok(library) => library,
-        Err(why) => return of(why.clone(), "build it, install it, or name it with FOMPI_LIB"),
+        Err(why) => return of(why.to_string(), "build it, install it, or name it with FOMPI_LIB"),
     };
     let said = Command::new("true").env("LD_PRELOAD", library).output();
     let said = said.map(|said| String::from_utf8_lossy(&said.stderr).into_owned());
@@ -53,7 +53,7 @@ pub fn of_program(program: Option<&Path>, library: Option<&Path>) -> Vec<Finding
     let Some(program) = program else { return Vec::new() };
     let why = match program_report::of(program, library, false) {
         Ok(report) => report.problem(),
-        Err(why) => Some(why),
+        Err(why) => Some(why.to_string()),
     };
     let finding = |problem| Finding {
         severity: Severity::Error,

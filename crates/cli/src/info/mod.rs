@@ -62,7 +62,7 @@ fn library_report() -> LibraryReport {
     let version = found.as_ref().ok().and_then(|path| version_of(path));
     let version = version.map(|text| text.trim_start_matches("libfompi version ").to_owned());
     let why_not = match (&found, &version) {
-        (Err(why), _) => Some(why.clone()),
+        (Err(why), _) => Some(why.to_string()),
         (Ok(_), None) => Some("the file has no version of libfompi".into()),
         (Ok(_), Some(_)) => None,
     };

@@ -6,6 +6,7 @@ use crate::run::launcher::{Launcher, LauncherFamily, interpreter_of};
 use crate::run::linked::{is_elf, libraries_of};
 use crate::run::needs_of;
 use crate::searched_path::in_path;
+use fompi_base::messages::{self, Line, filled};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -69,13 +70,15 @@ const HOSTS: &str = "host MPI";
 
 /// Returns the report about a program, by its path or its name in PATH. `preloaded`: whether the
 /// environment preloads libfompi.
-pub fn of(name: &Path, library: Option<&Path>, preloaded: bool) -> Result<ProgramReport, String> {
+pub fn of(name: &Path, library: Option<&Path>, preloaded: bool) -> Result<ProgramReport, Line> {
     let path = match name.components().count() {
         1 if !name.is_file() || name.is_absolute() => in_path(name),
         _ => Some(name.to_owned()),
     };
     let path = path.filter(|path| path.is_file());
-    let path = path.ok_or_else(|| format!("{}: no such program", name.display()))?;
+    let path = path.ok_or_else(|| {
+        filled!(messages::PROGRAM_ABSENT; program = name.display(), searched = "").line()
+    })?;
     let python = python_of(&path);
     let kind = match &python {
         _ if is_launcher(&path) => ProgramKind::Launcher,
@@ -189,7 +192,8 @@ fn launcher_of(
     let launcher = match found {
         Ok(launcher) => launcher,
         Err(why) => {
-            return LauncherReport { path: None, version: None, why: None, why_not: Some(why) };
+            let why_not = Some(why.to_string());
+            return LauncherReport { path: None, version: None, why: None, why_not };
         }
     };
     let own = launcher.family().map(abi_of_family);

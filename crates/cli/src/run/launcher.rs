@@ -2,6 +2,7 @@
 
 use crate::found_library::{has_text, own_folder};
 use crate::searched_path::{in_path, is_executable};
+use fompi_base::messages::{self, Line, filled};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ impl Launcher {
     }
 
     /// Returns the launcher that `--mpi` names.
-    pub fn named(name: &OsStr) -> Result<Launcher, String> {
+    pub fn named(name: &OsStr) -> Result<Launcher, Line> {
         let (path, shown) = (Path::new(name), name.display());
         let found = if !name.as_encoded_bytes().contains(&b'/') {
             let programs = ["mpirun", "mpiexec"].map(|start| format!("{start}.{shown}"));
@@ -102,13 +103,13 @@ impl Launcher {
             found.ok_or_else(|| format!("neither {} nor {} in PATH", programs[0], programs[1]))
         } else if path.is_dir() {
             let found = launcher_in(&path.join("bin")).or_else(|| launcher_in(path));
-            found.ok_or_else(|| "no mpirun in it".into())
+            found.ok_or_else(|| String::from("no mpirun in it"))
         } else {
             let found = is_executable(path).then(|| path.to_owned());
             found.ok_or_else(|| "no such program".into())
         };
         let found = found.map(|path| Launcher::at(path, "--mpi names it"));
-        found.map_err(|why| format!("--mpi {shown}: {why}"))
+        found.map_err(|why| filled!(messages::LAUNCHER_ABSENT; name = shown, why).line())
     }
 
     /// Returns the launcher that is used for a program if `--mpi` names none: the one next to

@@ -14,11 +14,13 @@ use crate::searched_path::in_path;
 use clap::{CommandFactory, Parser};
 use fompi_base::config;
 use fompi_base::known_names::nearest;
+use fompi_base::messages::{self, Line, filled};
 use launcher::{FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library};
 use linked::{is_elf, libraries_of};
 use named_program::{find_program, look_at};
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::{Write, stdout};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -33,9 +35,10 @@ pub fn start(words: Vec<OsString>) -> ExitCode {
     })
 }
 
-fn serve(words: Vec<OsString>) -> Result<ExitCode, String> {
+fn serve(words: Vec<OsString>) -> Result<ExitCode, Line> {
     let (own, words) = split(words)?;
-    let options = Fompirun::try_parse_from(own).map_err(|error| error.to_string())?.options;
+    let options = Fompirun::try_parse_from(own).map_err(|error| command_line_error(&error))?;
+    let options = options.options;
     if options.help {
         let mut lines = vec![Fompirun::command().render_help().to_string()];
         lines.extend(find_library().ok().map(|library| version_line(&library)));
@@ -54,21 +57,27 @@ fn serve(words: Vec<OsString>) -> Result<ExitCode, String> {
     launch(&options, &find_library()?, &words)
 }
 
-fn print_versions(options: &RunOptions) -> Result<ExitCode, String> {
+fn print_versions(options: &RunOptions) -> Result<ExitCode, Line> {
     let library = version_line(&find_library()?);
     let launcher = match options.mpi.as_deref().filter(|name| !name.is_empty()) {
         Some(name) => Launcher::named(name),
-        None => Launcher::by_default(None).ok_or_else(|| NO_LAUNCHER.into()),
+        None => Launcher::by_default(None).ok_or_else(no_launcher),
     };
     let version = launcher.as_ref().ok().and_then(Launcher::version_line);
     let printed = print_lines(&[library].into_iter().chain(version).collect::<Vec<_>>());
     launcher.map(|_| printed)
 }
 
-const NO_LAUNCHER: &str = "no mpirun in PATH; name one with --mpi";
+fn no_launcher() -> Line {
+    filled!(messages::NO_LAUNCHER).line()
+}
+
+fn command_line_error(why: &dyn Display) -> Line {
+    filled!(messages::COMMAND_LINE; why).line()
+}
 
 /// Splits the words into the options of fompirun, which come first, and those of the launcher.
-fn split(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), String> {
+fn split(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), Line> {
     let command = Fompirun::command();
     let mut own = 0;
     while let Some(word) = words.get(own).and_then(|word| word.to_str()) {
@@ -85,7 +94,7 @@ fn split(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), Str
         if option.get_action().takes_values() && !word.contains('=') {
             if own == words.len() {
                 let value = if word == "--mpi" { "a name or a path" } else { "a program" };
-                return Err(format!("{word} needs {value}"));
+                return Err(filled!(messages::OPTION_VALUE; option = word, value).line());
             }
             own += 1;
         }
@@ -97,12 +106,14 @@ fn split(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), Str
     Ok((words, rest))
 }
 
-fn check_program(program: &Path, more: &[OsString]) -> Result<ExitCode, String> {
+fn check_program(program: &Path, more: &[OsString]) -> Result<ExitCode, Line> {
     if !more.is_empty() {
-        return Err("--check needs a program".into());
+        let (option, value) = ("--check", "a program");
+        return Err(filled!(messages::OPTION_VALUE; option, value).line());
     }
     if !program.is_file() {
-        return Err(format!("{}: no such program", program.display()));
+        let program = program.display();
+        return Err(filled!(messages::PROGRAM_ABSENT; program, searched = "").line());
     }
     let (uses, lines) = check::check(program);
     let printed = print_lines(&lines);
@@ -119,12 +130,9 @@ pub struct Needs {
     sanitizers: Vec<PathBuf>,
 }
 
-fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<ExitCode, String> {
+fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<ExitCode, Line> {
     if library.as_os_str().as_bytes().iter().any(|byte| b": ".contains(byte)) {
-        return Err(format!(
-            "{}: LD_PRELOAD cannot name a path with a blank or a colon",
-            library.display()
-        ));
+        return Err(filled!(messages::PRELOAD_PATH; path = library.display()).line());
     }
     let named = options.mpi.as_deref().filter(|name| !name.is_empty());
     let named = named.map(Launcher::named).transpose()?;
@@ -136,14 +144,12 @@ fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<Ex
     let needs = needs_of(program.path.as_deref(), named, library)?;
     // Open MPI's launchers search in the working folder, too; Hydra does not.
     if let (Some(name), LauncherFamily::Hydra) = (&program.only_in_folder, needs.family) {
-        return Err(format!(
-            "{name}: no such program in PATH; name the one in this folder as ./{name}"
-        ));
+        return Err(filled!(messages::PROGRAM_NOT_IN_PATH; program = name).line());
     }
     let command = command_line(&needs, library, words);
     if options.print {
         let line = shlex::bytes::try_join(command.iter().map(|word| word.as_bytes()));
-        let line = line.map_err(|error| error.to_string())?;
+        let line = line.map_err(|error| command_line_error(&error))?;
         let _ = stdout().write_all(&[&line[..], b"\n"].concat());
         return Ok(ExitCode::SUCCESS);
     }
@@ -151,7 +157,7 @@ fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<Ex
 }
 
 /// Replaces this process by the launcher; returns only if that fails.
-fn execute(needs: &Needs, command: &[OsString]) -> String {
+fn execute(needs: &Needs, command: &[OsString]) -> Line {
     let mut job = Command::new(&command[0]);
     job.args(&command[1..]).env_remove("FOMPI_LIB"); // which means nothing to the library itself
     // Launchers that are scripts call their companions by name.
@@ -170,7 +176,8 @@ fn execute(needs: &Needs, command: &[OsString]) -> String {
     {
         job.env(inherits, "1");
     }
-    format!("{}: {}", command[0].display(), job.exec())
+    let (launcher, cause) = (command[0].display(), job.exec());
+    filled!(messages::LAUNCHER_FAILS; launcher, cause).line()
 }
 
 /// The command that starts the ranks with the library.
@@ -226,7 +233,7 @@ pub fn needs_of(
     program: Option<&Path>,
     named: Option<Launcher>,
     library: &Path,
-) -> Result<Needs, String> {
+) -> Result<Needs, Line> {
     let is_named = named.is_some();
     let launcher = named.or_else(|| Launcher::by_default(program));
     let libraries = match program.filter(|path| is_elf(path)) {
@@ -246,14 +253,11 @@ pub fn needs_of(
             suited(program, &mpi.name, path, launcher, is_named)?
         }
         (Some(program), None) if is_elf(program) && has_text(program, "MPI_Win_create") => {
-            eprintln!(
-                "fompirun: {} has a static MPI: libfompi cannot be used, and its own one-sided \
-                 layer runs",
-                program.display()
-            );
-            launcher.ok_or(NO_LAUNCHER)?
+            let program = program.display();
+            eprintln!("fompirun: {}", filled!(messages::STATIC_MPI; program).line());
+            launcher.ok_or_else(no_launcher)?
         }
-        _ => of_python(program.filter(|_| !is_named), launcher).ok_or(NO_LAUNCHER)?,
+        _ => of_python(program.filter(|_| !is_named), launcher).ok_or_else(no_launcher)?,
     };
     let family = launcher.family().ok_or_else(|| not_known(&launcher, library))?;
     Ok(Needs { launcher, family, sanitizers })
@@ -275,13 +279,9 @@ fn of_python(program: Option<&Path>, launcher: Option<Launcher>) -> Option<Launc
     other.or(launcher)
 }
 
-fn not_known(launcher: &Launcher, library: &Path) -> String {
-    format!(
-        "{} is neither MPICH's, Intel MPI's nor Open MPI's launcher; start the ranks as `... env \
-         LD_PRELOAD={} program` instead",
-        launcher.path.display(),
-        library.display()
-    )
+fn not_known(launcher: &Launcher, library: &Path) -> Line {
+    let (launcher, library) = (launcher.path.display(), library.display());
+    filled!(messages::LAUNCHER_UNKNOWN; launcher, library).line()
 }
 
 /// Returns a launcher of the MPI that a program is linked with: the given one if it is of that
@@ -292,9 +292,9 @@ fn suited(
     path: &Path,
     launcher: Option<Launcher>,
     is_named: bool,
-) -> Result<Launcher, String> {
+) -> Result<Launcher, Line> {
     let Some(wanted) = LauncherFamily::of_library(mpi) else {
-        return launcher.ok_or_else(|| NO_LAUNCHER.into());
+        return launcher.ok_or_else(no_launcher);
     };
     let family = launcher.as_ref().and_then(Launcher::family);
     let program = program.display();
@@ -303,24 +303,21 @@ fn suited(
             return Ok(launcher.clone());
         }
         return Launcher::of_installation(wanted, path).ok_or_else(|| {
-            format!(
-                "{program} is linked with Intel MPI, but {} is MPICH's: name Intel's with --mpi",
-                launcher.path.display()
-            )
+            let launcher = launcher.path.display();
+            filled!(messages::LAUNCHER_OF_INTEL; program, launcher).line()
         });
     }
     let other = Launcher::of_installation(wanted, path);
     match (launcher, other) {
         (_, Some(other)) if !is_named => Ok(other),
-        (None, _) => Err(NO_LAUNCHER.into()),
+        (None, _) => Err(no_launcher()),
         // Of no family: said by the caller.
         (Some(launcher), _) if family.is_none() => Ok(launcher),
-        (Some(launcher), other) => Err(format!(
-            "{program} is linked with {mpi}, but {} is {}: {}",
-            launcher.path.display(),
-            family.map_or("", LauncherFamily::owner),
-            remedy(other.as_ref())
-        )),
+        (Some(launcher), other) => {
+            let (launcher, remedy) = (launcher.path.display(), remedy(other.as_ref()));
+            let owner = family.map_or("", LauncherFamily::owner);
+            Err(filled!(messages::LAUNCHER_DIFFERS; program, mpi, launcher, owner, remedy).line())
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::command_line::Fompirun;
 use crate::searched_path::{in_path, is_executable};
 use crate::suggestions::nearest;
 use clap::CommandFactory;
+use fompi_base::messages::{self, Line, filled};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ const OF_OTHER_NODES: [&str; 7] =
 const STARTS_OF_OTHER_NODES: [&str; 3] = ["-host", "-Host", "--host"];
 
 /// Searches for the first program. A program that is not on this node may be on others.
-pub fn find_program(words: &[OsString]) -> Result<NamedProgram, String> {
+pub fn find_program(words: &[OsString]) -> Result<NamedProgram, Line> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let mut is_here = !BATCH_JOBS.iter().any(|name| is_set(name));
     let mut folder = PathBuf::from(".");
@@ -54,18 +55,16 @@ pub fn find_program(words: &[OsString]) -> Result<NamedProgram, String> {
         let Some(values) = values_of(option) else { return Ok(NamedProgram::default()) };
         at += 1 + values;
     }
-    Err("no program is named; see fompirun --help".into())
+    Err(filled!(messages::NO_PROGRAM).line())
 }
 
 /// Refuses an option of fompirun that comes behind one of the launcher, and a misspelled one.
-fn refuse_own(option: &str) -> Result<(), String> {
+fn refuse_own(option: &str) -> Result<(), Line> {
     let own = Fompirun::command();
     let mut names = own.get_arguments().filter_map(|argument| argument.get_long());
     let name = option.split('=').next().unwrap_or(option);
     if ["--mpi", "--check", "--print"].contains(&name) {
-        return Err(format!(
-            "{option} is an option of fompirun, and has to come first: fompirun {option} ..."
-        ));
+        return Err(filled!(messages::OPTION_LATE; option).line());
     }
     let Some(word) = name.strip_prefix("--").filter(|_| values_of(name).is_none()) else {
         return Ok(());
@@ -75,12 +74,12 @@ fn refuse_own(option: &str) -> Result<(), String> {
     }
     let names = own.get_arguments().filter_map(|argument| argument.get_long());
     match nearest(word, names) {
-        Some(near) => Err(format!("{name} is an unknown option; did you mean --{near}?")),
+        Some(nearest) => Err(filled!(messages::OPTION_UNKNOWN; option = name, nearest).line()),
         None => Ok(()),
     }
 }
 
-fn program_in(folder: &Path, word: &OsStr, is_here: bool) -> Result<NamedProgram, String> {
+fn program_in(folder: &Path, word: &OsStr, is_here: bool) -> Result<NamedProgram, Line> {
     let (path, name) = (Path::new(word), word.display());
     let in_folder = folder.join(path);
     let mut only_in_folder = None;
@@ -100,32 +99,29 @@ fn program_in(folder: &Path, word: &OsStr, is_here: bool) -> Result<NamedProgram
             (false, true) => String::from(" in PATH or in this folder"),
             (false, false) => format!(" in PATH or in {}", folder.display()),
         };
-        return Err(format!("{name}: no such program{searched}"));
+        return Err(filled!(messages::PROGRAM_ABSENT; program = name, searched).line());
     }
     Ok(NamedProgram { path: found, only_in_folder })
 }
 
 /// Says what is wrong with a program, if it is that here as well as where it is started.
-pub fn look_at(program: &Path) -> Result<(), String> {
-    let shown = program.display();
-    if program.is_dir() {
-        return Err(format!("{shown} is a folder"));
+pub fn look_at(path: &Path) -> Result<(), Line> {
+    let program = path.display();
+    if path.is_dir() {
+        return Err(filled!(messages::PROGRAM_IS_FOLDER; program).line());
     }
-    if is_executable(program) {
+    if is_executable(path) {
         return Ok(());
     }
-    let compiler = match program.extension().and_then(OsStr::to_str) {
-        Some("py") => {
-            return Err(format!("{shown} may not be executed: fompirun ... python3 {shown}"));
-        }
+    let refused = |remedy: String| Err(filled!(messages::NOT_EXECUTABLE; program, remedy).line());
+    let compiler = match path.extension().and_then(OsStr::to_str) {
+        Some("py") => return refused(format!("fompirun ... python3 {program}")),
         Some("c") => "mpicc",
         Some("cc" | "cpp" | "cxx" | "C") => "mpicxx",
         Some("f" | "F" | "f90" | "F90" | "f08" | "F08") => "mpifort",
-        _ => return Err(format!("{shown} is not a program: it may not be executed (chmod +x)")),
+        _ => return refused("chmod +x, if it is a program".into()),
     };
-    let target = program.with_extension("");
+    let target = path.with_extension("");
     let target = target.display();
-    Err(format!(
-        "{shown} is a source: compile it ({compiler} {shown} -o {target}) and start {target}"
-    ))
+    Err(filled!(messages::PROGRAM_IS_SOURCE; program, compiler, target).line())
 }
