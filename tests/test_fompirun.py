@@ -326,10 +326,12 @@ def test_static_mpi_is_said_once(folder):
     assert sum(bool(re.match(r"fompirun: .* has a static MPI.* \[FOMPI-W041\]", line)) for line in lines) == 1
 
 
-def test_misspelled_variable_is_named_at_start():
-    status, lines = fompirun("-n", 1, "true", FOMPI_VERBOS="1")
-    expected = "fompirun: FOMPI_VERBOS is an unknown variable; did you mean FOMPI_VERBOSE?"
-    assert status == 0 and lines == [expected]
+@pytest.mark.parametrize("words", ((), ("true",)), ids=("with-windows", "without"))
+def test_misspelled_variable_is_named_once(words, mpi, folder):
+    rank = compiled(mpi.name, folder, text=RANK if words else None)
+    status, lines = fompirun("-n", 2, rank, *words, FOMPI_VERBOS="1")
+    expected = "fompi: unknown variable FOMPI_VERBOS: did you mean FOMPI_VERBOSE? [FOMPI-W001]"
+    assert status == 0 and [line for line in lines if "VERBOS" in line] == [expected]
 
 
 # --- ranks that are alone -------------------------------------------------------------------------

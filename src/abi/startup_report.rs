@@ -1,6 +1,7 @@
 //! Messages at program start, before the first MPI call. With FOMPI_VERBOSE libfompi prints that it
-//! is loaded, and its version. It also reports that it is not used, if the program's calls resolve
-//! to functions of the MPI before those of libfompi: no later call could report that.
+//! is loaded, and its version. It warns of variables and values that it ignores. It also reports
+//! that it is not used, if the program's calls resolve to functions of the MPI before those of
+//! libfompi: no later call could report that.
 
 use crate::config::{self, Config, Fallback};
 use crate::messages::{self, filled};
@@ -17,10 +18,11 @@ static REPORT: extern "C" fn() = report_startup;
 extern "C" fn report_startup() {
     // Most processes into which libfompi is preloaded are shells and launchers.
     let Some((name, order)) = Host::seen() else { return };
-    let (config, _) = Config::read();
+    let (config, warnings) = Config::read();
     if !config::is_first_rank() {
         return;
     }
+    config::print_new(&warnings);
     let warns = config.verbose || config.fallback != Fallback::Quiet && !config.disable;
     match order {
         SearchOrder::InFront => {

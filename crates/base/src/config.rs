@@ -12,6 +12,7 @@ use crate::known_names::unknown;
 use crate::messages::{self, Filled, Line, filled};
 use crate::object_at::object_at;
 use crate::variables::{self, LOADS_A_FILE, OF_TESTS, VARIABLES};
+use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -39,9 +40,7 @@ impl Config {
         static CONFIG: OnceLock<Config> = OnceLock::new();
         CONFIG.get_or_init(|| {
             let (config, warnings) = Config::read();
-            if is_first_rank() {
-                warnings.iter().for_each(Line::print);
-            }
+            print_new(&warnings);
             config
         })
     }
@@ -56,6 +55,18 @@ impl Config {
         });
         let applied = apply(files.clone(), is_privileged());
         (applied.config, applied.warnings)
+    }
+}
+
+/// Prints the warnings that this process has not printed before, if it is rank 0.
+pub fn print_new(warnings: &[Line]) {
+    static PRINTED: Mutex<Vec<Line>> = Mutex::new(Vec::new());
+    let mut printed = PRINTED.lock();
+    for warning in warnings {
+        if is_first_rank() && !printed.contains(warning) {
+            warning.print();
+            printed.push(warning.clone());
+        }
     }
 }
 

@@ -12,8 +12,6 @@ use crate::output::print_lines;
 use crate::python_module::MpiModule;
 use crate::searched_path::in_path;
 use clap::{CommandFactory, Parser};
-use fompi_base::config;
-use fompi_base::known_names::nearest;
 use fompi_base::messages::{self, Line, filled};
 use launcher::{FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library};
 use linked::{is_elf, libraries_of};
@@ -140,7 +138,6 @@ fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<Ex
     if let Some(path) = &program.path {
         look_at(path)?;
     }
-    warn_of_unknown_variables();
     let needs = needs_of(program.path.as_deref(), named, library)?;
     // Open MPI's launchers search in the working folder, too; Hydra does not.
     if let (Some(name), LauncherFamily::Hydra) = (&program.only_in_folder, needs.family) {
@@ -217,15 +214,6 @@ fn own_variables() -> impl Iterator<Item = String> {
     let mut names: Vec<String> = names.filter(|name| name.starts_with("FOMPI_")).collect();
     names.sort();
     names.into_iter()
-}
-
-fn warn_of_unknown_variables() {
-    let known: Vec<&str> = config::names().collect();
-    for name in own_variables().filter(|name| !config::is_variable(name)) {
-        if let Some(near) = nearest(&name, &known) {
-            eprintln!("fompirun: {name} is an unknown variable; did you mean {near}?");
-        }
-    }
 }
 
 /// Chooses the launcher of the program's own MPI, and finds the run-time of AddressSanitizer.
