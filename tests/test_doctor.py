@@ -37,6 +37,9 @@ SCRIPTS = {
     "Yama": (KERNEL + "echo 2 >/proc/sys/kernel/yama/ptrace_scope && " + NO_PTRACE, False, {},
              r"warning: Yama: kernel.yama.ptrace_scope is 2"),
     "device-file": (DEVICE, False, {}, r"warning: /dev/infiniband: mlx5_0: "),
+    "GID": (f"{DEVICE}echo Ethernet >{PORT}/link_layer && mkdir {PORT}/gids && "
+            f"echo 0000:0000:0000:0000:0000:0000:0000:0000 >{PORT}/gids/0 && ", False, {},
+            r"warning: GID: mlx5_0:1 is active, and its GID table is empty"),
     "memlock": (FILES + DEVICE + "prlimit --memlock=65536 ", False, {},
                 r"warning: ulimit -l: a process may lock 64 KiB"),
     "Slingshot": (CLASSES + "mkdir -p /sys/class/cxi/cxi0 && ", False, {},

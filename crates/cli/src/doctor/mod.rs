@@ -2,6 +2,7 @@
 //! remedy and the page that explains it.
 
 mod findings;
+mod gid_checks;
 mod kernel_checks;
 mod memory_checks;
 mod network_checks;

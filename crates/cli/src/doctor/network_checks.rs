@@ -1,6 +1,7 @@
 //! Networks between nodes: interfaces, ports, RDMA devices.
 
 use super::findings::{FileRoot, Finding, Severity};
+use super::gid_checks;
 use crate::fast_network::HostFallback;
 use fompi_base::config::{Config, Net};
 use fompi_fabric::net::{interfaces, why_no_device};
@@ -19,6 +20,9 @@ pub fn all(root: &FileRoot) -> Vec<Finding> {
         return Vec::new();
     }
     let mut findings = interface_and_ports(interfaces().unwrap_or_default());
+    if Config::get().net.tries_verbs() {
+        findings.extend(gid_checks::all(root));
+    }
     findings.extend(rdma(root));
     findings.extend(fast_network());
     findings
