@@ -1,4 +1,4 @@
-/* Proves the tables of src/mpi/constants against the mpi.h that this is compiled with: integers at
+/* Proves the tables of crates/host/src/constants against the mpi.h that this is compiled with: integers at
  * compile time, handles when it runs, sizes and extents of datatypes by asking MPI.
  * Prints how much was proved, and each difference. */
 #define _GNU_SOURCE

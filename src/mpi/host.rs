@@ -10,7 +10,7 @@ use super::family::{self, Named};
 use super::functions::Functions;
 use super::handle::ReusableRequest;
 pub use super::handle::{Abi, Handle, Status};
-use super::table::{self, Tables};
+use super::table::Tables;
 use crate::messages::{self, Line, filled};
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
@@ -158,7 +158,7 @@ impl Host {
         if search_order(library) != SearchOrder::InFront {
             return Err(unserved(format!("{name} {BEHIND}")));
         }
-        let call = Functions::load(library).map_err(|symbol| {
+        let call = Functions::load(|symbol| library.symbol(symbol)).map_err(|symbol| {
             unserved(format!("{name}, `{:.60}`, has no {}", named.line, symbol.to_string_lossy()))
         })?;
         let resolve = |symbol: &'static CStr| match dl::global_symbol(symbol) {
@@ -166,7 +166,7 @@ impl Host {
             address => address,
         };
         let is_intel = named.is_intel();
-        let constants = table::constants(abi, resolve, is_intel);
+        let constants = Constants::of(abi, is_intel, resolve);
         let tables = Tables::new(abi, &constants, resolve);
         let mask = if abi == Abi::Mpich { 0xffff_ffff } else { usize::MAX };
         let completed = ReusableRequest::unknown();

@@ -5,13 +5,9 @@
 pub mod attributes;
 pub mod comm;
 mod completed;
-pub mod constants;
 pub mod datatype;
-mod family;
 mod flavor;
-pub mod functions;
 pub mod grequests;
-pub mod handle;
 pub mod hints;
 pub mod host;
 pub mod info;
@@ -20,5 +16,6 @@ pub mod own_job;
 pub mod table;
 
 pub use flavor::Flavor;
+pub use fompi_host::{constants, family, functions, handle};
 pub use handle::Handle;
 pub use host::{EntryName, Host};

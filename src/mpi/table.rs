@@ -1,7 +1,7 @@
 //! Predefined datatypes and operations by handle: one multiply, one load and one compare, in every
 //! ABI. The handles of predefined objects never change, so the table is made once.
 
-use super::constants::{Constants, MPICH, PREDEFINED, STANDARD, STANDARD_INTEL, openmpi};
+use super::constants::{Constants, PREDEFINED, op_handle};
 use super::handle::{Abi, Handle};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{OPS, Op, PredefinedOp};
@@ -114,22 +114,15 @@ impl Tables {
         constants: &Constants,
         resolve: impl Fn(&'static CStr) -> usize + Copy,
     ) -> Tables {
-        let of_abi = |mpich, openmpi: Option<&'static CStr>, standard| match abi {
-            Abi::Mpich => mpich,
-            Abi::Standard => standard,
-            Abi::OpenMpi => openmpi.map_or(0, resolve),
-        };
         let types: Vec<_> = PREDEFINED
             .iter()
             .filter_map(|known| {
-                let handle = of_abi(known.mpich, known.openmpi, known.standard);
+                let handle = known.handle(abi, resolve);
                 let absent = handle == 0 || handle == constants.datatype_null;
                 (!absent).then(|| (handle, Predefined::new(known.basic)))
             })
             .collect();
-        let op = |known: &PredefinedOp| {
-            (of_abi(known.mpich, Some(known.openmpi), known.standard), known.op)
-        };
+        let op = |known: &PredefinedOp| (op_handle(known, abi, resolve), known.op);
         let ops: Vec<_> = OPS.iter().map(op).collect();
         let first = |basic| {
             let found = types.iter().find(|(_, known)| known.basic == basic);
@@ -138,16 +131,6 @@ impl Tables {
         let (byte, word) = (first(Basic::Byte), first(Basic::I64));
         let min = ops[Op::Min as usize].0;
         Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte, word, min }
-    }
-}
-
-/// The constants of an ABI, as this library has them.
-pub fn constants(abi: Abi, resolve: impl Fn(&'static CStr) -> usize, is_intel: bool) -> Constants {
-    match abi {
-        Abi::Standard if is_intel => STANDARD_INTEL,
-        Abi::Mpich => MPICH,
-        Abi::Standard => STANDARD,
-        Abi::OpenMpi => openmpi(resolve),
     }
 }
 

@@ -3,9 +3,7 @@
 //! `required` if every MPI has it.
 
 use super::handle::{Handle, Status};
-use crate::sys::dl::Library;
-use core::ffi::{CStr, c_char, c_int, c_void};
-use core::mem::transmute_copy;
+use core::ffi::{c_char, c_int, c_void};
 
 /// The signature of a delete callback of a communicator or datatype attribute.
 pub type DeleteFn = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
@@ -46,43 +44,53 @@ pub unsafe extern "C" fn do_not_copy(
     0
 }
 
-macro_rules! functions {
+/// Declares a table of functions of an MPI: each has a field, its symbol, and the types of its
+/// arguments. All answer with an error code.
+#[macro_export]
+macro_rules! host_functions {
     (
+        $(#[$about:meta])*
+        $functions:ident
         required { $($name:ident = $symbol:literal ($($a:ty),*);)* }
         optional { $($oname:ident = $osymbol:literal ($($oa:ty),*);)* }
     ) => {
-        /// The functions of the host MPI, by their names without the prefix.
+        $(#[$about])*
         #[allow(missing_docs)]
-        pub struct Functions {
-            $(pub $name: unsafe extern "C-unwind" fn($($a),*) -> c_int,)*
-            $(pub $oname: Option<unsafe extern "C-unwind" fn($($oa),*) -> c_int>,)*
+        pub struct $functions {
+            $(pub $name: unsafe extern "C-unwind" fn($($a),*) -> core::ffi::c_int,)*
+            $(pub $oname: Option<unsafe extern "C-unwind" fn($($oa),*) -> core::ffi::c_int>,)*
         }
 
-        impl Functions {
-            /// Finds all functions. Returns the name of the first that is missing, if one is.
-            pub fn load(library: Library) -> Result<Functions, &'static CStr> {
+        impl $functions {
+            /// Finds all functions by `find`, which returns the address of a symbol, or 0. Returns
+            /// the name of the first that is missing, if one is.
+            pub fn load(
+                find: impl Fn(&'static core::ffi::CStr) -> usize,
+            ) -> Result<$functions, &'static core::ffi::CStr> {
                 $(
-                    let $name = library.symbol($symbol);
+                    let $name = find($symbol);
                     if $name == 0 {
                         return Err($symbol);
                     }
                 )*
-                $(let $oname = library.symbol($osymbol);)*
-                Ok(Functions {
+                $(let $oname = find($osymbol);)*
+                Ok($functions {
                     // SAFETY: a function of that name has that signature in every MPI ABI
                     // (docs/internals/architecture.md); a handle fits a register and is passed
                     // as one.
-                    $($name: unsafe { transmute_copy(&$name) },)*
+                    $($name: unsafe { core::mem::transmute_copy(&$name) },)*
                     // SAFETY: as for the functions above; an Option of a function pointer is null
                     // for None.
-                    $($oname: unsafe { transmute_copy(&$oname) },)*
+                    $($oname: unsafe { core::mem::transmute_copy(&$oname) },)*
                 })
             }
         }
     };
 }
 
-functions! {
+host_functions! {
+    /// The functions of the host MPI, by their names without the prefix.
+    Functions
     required {
         initialized = c"PMPI_Initialized" (*mut c_int);
         finalized = c"PMPI_Finalized" (*mut c_int);

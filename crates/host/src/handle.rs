@@ -1,6 +1,6 @@
 //! Binary interfaces of MPI libraries, and how this library holds their handles and statuses.
 
-use crate::sync::{AtomicUsize, Ordering};
+use fompi_base::sync::{AtomicUsize, Ordering};
 
 /// A handle of the host MPI: MPI_Comm, MPI_Datatype, ...
 pub type Handle = usize;

@@ -8,13 +8,13 @@
 
 use core::ffi::CStr;
 
-use crate::datatype::basic::Basic;
+use crate::handle::{Abi, Handle};
+use fompi_datatype::basic::Basic;
 
 /// One predefined datatype.
 #[derive(Clone, Copy, Debug)]
-pub struct Predefined {
+pub struct PredefinedType {
     /// its name in C
-    #[cfg_attr(not(test), expect(dead_code, reason = "the proof against mpi.h names it"))]
     pub name: &'static str,
     /// the kind of its elements
     pub basic: Basic,
@@ -27,9 +27,20 @@ pub struct Predefined {
     pub standard: usize,
 }
 
+impl PredefinedType {
+    /// Returns the handle in an ABI, 0 if it has none; `resolve` finds Open MPI's objects.
+    pub fn handle(&self, abi: Abi, resolve: impl Fn(&'static CStr) -> usize) -> Handle {
+        match abi {
+            Abi::Mpich => self.mpich,
+            Abi::OpenMpi => self.openmpi.map_or(0, resolve),
+            Abi::Standard => self.standard,
+        }
+    }
+}
+
 /// Every predefined datatype of MPI-4.1 §3.2.2 and §6.9.4, with the sized ones that an
 /// implementation has.
-pub const PREDEFINED: [Predefined; ROWS.len()] = {
+pub const PREDEFINED: [PredefinedType; ROWS.len()] = {
     let mut all = [named(ROWS[0]); ROWS.len()];
     let mut i = 1;
     while i < ROWS.len() {
@@ -43,8 +54,8 @@ pub const PREDEFINED: [Predefined; ROWS.len()] = {
 type Row = (&'static str, Basic, usize, Option<&'static CStr>, usize);
 
 /// A row with its columns named.
-const fn named((name, basic, mpich, openmpi, standard): Row) -> Predefined {
-    Predefined { name, basic, mpich, openmpi, standard }
+const fn named((name, basic, mpich, openmpi, standard): Row) -> PredefinedType {
+    PredefinedType { name, basic, mpich, openmpi, standard }
 }
 
 /// C's `char`, with which MPIs compute although it is no number in the standard: signed on x86-64,

@@ -4,9 +4,9 @@
 //! (MPItrampoline, Wi4MPI) names that MPI in a later line.
 
 use super::handle::Abi;
-use crate::sys::dl::{self, Library};
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::transmute_copy;
+use fompi_sys::dl::{self, Library};
 
 /// The families, for messages.
 pub const SERVED: &str =

@@ -21,8 +21,10 @@ mod proof;
 
 pub use datatypes::PREDEFINED;
 
-use crate::error::Class;
+use crate::handle::{Abi, Handle};
 use core::ffi::CStr;
+use fompi_base::error::Class;
+use fompi_datatype::reduce::PredefinedOp;
 
 /// The ABIs, in the order of the columns.
 const MPICH_COLUMN: usize = 0;
@@ -202,7 +204,30 @@ constants! {
 pub const STANDARD_INTEL: Constants =
     Constants { errors_return: 0x142, errors_abort: 0x143, ..STANDARD };
 
+/// Returns the handle of a predefined operation in an ABI; `resolve` finds Open MPI's objects.
+pub fn op_handle(
+    known: &PredefinedOp,
+    abi: Abi,
+    resolve: impl Fn(&'static CStr) -> usize,
+) -> Handle {
+    match abi {
+        Abi::Mpich => known.mpich,
+        Abi::OpenMpi => resolve(known.openmpi),
+        Abi::Standard => known.standard,
+    }
+}
+
 impl Constants {
+    /// Returns the constants of an ABI; `resolve` finds Open MPI's objects.
+    pub fn of(abi: Abi, is_intel: bool, resolve: impl Fn(&'static CStr) -> usize) -> Constants {
+        match abi {
+            Abi::Standard if is_intel => STANDARD_INTEL,
+            Abi::Mpich => MPICH,
+            Abi::Standard => STANDARD,
+            Abi::OpenMpi => openmpi(resolve),
+        }
+    }
+
     /// The number of an error class in this ABI.
     pub const fn class(&self, class: Class) -> i32 {
         numbers(class)[self.column]

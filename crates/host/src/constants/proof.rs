@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::{Constants, MPICH, OPENMPI_INTEGERS, PREDEFINED, STANDARD, STANDARD_INTEL};
-use crate::datatype::reduce::OPS;
-use crate::error::Class;
+use fompi_base::error::Class;
+use fompi_datatype::reduce::OPS;
 
 /// Names that an mpi.h may lack but has no `#ifdef` for, and the MPI version that brought them.
 const SINCE: &[(&str, u32)] = &[("MPI_COMBINER_VALUE_INDEX", 41)];
@@ -100,7 +100,8 @@ fn standard() -> String {
 
 /// Compares rows with the committed file, or writes it if that was asked for.
 fn agree(file: &str, rows: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("c-tests/abi/generated").join(file);
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../c-tests/abi/generated").join(file);
     let text = format!("/* Written by scripts/dev/generate-constants. */\n{rows}");
     if std::env::var_os("UPDATE_GENERATED").is_some() {
         std::fs::write(&path, &text).unwrap();
