@@ -81,15 +81,15 @@ entry! {
         }, theirs!(host.win_set_info |native| (native, host.handle(info))))
     }
 
-    /// Returns the hints that a window uses (MPI-4.1 §12.2.7), in a new info object of the host
-    /// MPI, which the caller frees. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer, or those
-    /// of the host MPI.
+    /// Returns the hints that a window uses (MPI-4.1 §12.2.7) and its transport, as
+    /// `fompi_transport`, in a new info object of the host MPI, which the caller frees.
+    /// Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer, or those of the host MPI.
     MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_get_info", host, win, |window, node| {
             check_output(info)?;
             let hints = window.info.lock().clone();
-            let copy = hints.give(host, node.comm())?;
+            let copy = hints.give(host, node.comm(), node.transport())?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(info, copy) };
             Ok(())

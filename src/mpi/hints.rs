@@ -27,6 +27,9 @@ const KEYS: [&str; 10] = [
 /// (`Adopt::for_window`).
 pub const ADOPT: &str = "fompi_adopt";
 
+/// The key by which a window reports its transport. A window of the host MPI has no such key.
+const TRANSPORT: &str = "fompi_transport";
+
 /// The key of [`alignment_of`].
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
@@ -140,9 +143,9 @@ impl Hints {
         alignment(self.values.get(ALIGNMENT).map(String::as_str))
     }
 
-    /// Returns a new info object with all hints, and with the kinds of memory that `comm` supports;
-    /// the user frees it.
-    pub fn give(&self, host: &Host, comm: Comm) -> Result<Handle> {
+    /// Returns a new info object with all hints, the transport of the window, and the kinds of
+    /// memory that `comm` supports; the user frees it.
+    pub fn give(&self, host: &Host, comm: Comm, transport: &str) -> Result<Handle> {
         let kinds = info::memory_kinds(host, comm)?;
         let kinds = kinds.iter().map(|kinds| (info::KINDS, kinds.as_str()));
         let mut own = defaults(self.flavor);
@@ -150,7 +153,7 @@ impl Hints {
         let mut info: Handle = 0;
         // SAFETY: a local out parameter.
         check(unsafe { (host.call.info_create)(&mut info) })?;
-        for (key, value) in own.into_iter().chain(kinds) {
+        for (key, value) in own.into_iter().chain(kinds).chain([(TRANSPORT, transport)]) {
             let key = CString::new(key).unwrap_or_default();
             let value = CString::new(value).unwrap_or_default();
             // SAFETY: a valid info object and two C strings.

@@ -86,8 +86,17 @@ impl Library {
 
     /// Loads the library at `path`, and runs its constructors. The error is the loader's message.
     pub fn load(path: &CStr) -> Result<Library, String> {
+        Library::load_with(path, libc::RTLD_LOCAL)
+    }
+
+    /// Loads a library as [`Library::load`] does, and searches symbols of all libraries in it.
+    pub fn load_for_all(path: &CStr) -> Result<Library, String> {
+        Library::load_with(path, libc::RTLD_GLOBAL)
+    }
+
+    fn load_with(path: &CStr, scope: c_int) -> Result<Library, String> {
         // SAFETY: loads a library of the user's choice.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | scope) };
         if !handle.is_null() {
             return Ok(Library(handle));
         }
