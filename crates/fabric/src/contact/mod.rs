@@ -27,6 +27,6 @@ pub use identity::{Identity, Notices};
 pub use incoming::{Reply, Service};
 pub use listener::Listener;
 pub use outgoing::exchange;
-pub use probe::Probe;
+pub use probe::{Probe, reach};
 pub use record::{Contact, interface_of, interfaces};
 pub use sockets::ListenPlaces;

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 
 use super::identity::Identity;
+use super::outgoing::exchange;
 use super::record::Contact;
 use crate::error::Result;
 use crate::sys::handshake::{BYTES, Initiator, InitiatorStep};
@@ -63,6 +64,14 @@ pub fn answer(identity: &Identity, message: &[u8; BYTES]) -> Option<[u8; BYTES]>
     let question = Message::from(message)?;
     let words = identity.notice(question.words[0]);
     Some(Message { uid: identity.uid(), words }.bytes())
+}
+
+/// Asks the process of a contact, as a first contact does, and waits for the answer. Returns the
+/// address that answers. The error has the cause for each address.
+pub fn reach(identity: &Identity, contact: &Contact, secret: Secret) -> Result<SocketAddr> {
+    let question = Message { uid: identity.uid(), words: [0; 2] }.bytes();
+    let (_, stream) = exchange(identity, contact, secret, &question, Message::from, false)?;
+    stream.peer_addr().map_err(|error| contact.lost(error.to_string()))
 }
 
 /// A probe under way.

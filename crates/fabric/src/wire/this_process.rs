@@ -2,7 +2,7 @@
 //! listener, its peers, and the memory that it exposes. Invariant: a process has one for each kind
 //! of device that it uses; in tests, each stands for a process.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::peer::{Core, Peer};
 use crate::config::{Config, NetSettings};
 use crate::contact::{
     BYTES, Contact, Identity, ListenPlaces, Listener, Notices, Probe, Reply, Secret, Service,
-    interface_of,
+    interface_of, reach,
 };
 use crate::error::{Error, Result};
 use crate::remote::{Addressed, Remote, Transport};
@@ -223,6 +223,12 @@ impl Wire {
     /// about `about`. It needs no connection of the device to that process.
     pub fn probe(&self, contact: &Contact, secret: Secret, about: u64) -> Probe {
         Probe::new(&self.core.identity, contact, secret, about)
+    }
+
+    /// Asks the process of a contact whether it is there. Returns the address that answers; the
+    /// error has the cause for each address. It needs no connection of the device.
+    pub fn reach(&self, contact: &Contact, secret: Secret) -> Result<SocketAddr> {
+        reach(&self.core.identity, contact, secret)
     }
 
     /// Sets the function that answers the probes of other processes.

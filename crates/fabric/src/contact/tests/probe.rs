@@ -28,6 +28,18 @@ fn a_probe_returns_the_failure_notice() {
 }
 
 #[test]
+fn a_process_that_is_reached_answers_at_one_address() {
+    let (one, other) = (Echo::new(), Echo::new());
+    let listener = Listener::start(&other, &ListenPlaces::default()).unwrap();
+    let contact = *listener.contact();
+    let found = reach(&one.0, &contact, secret()).unwrap();
+    assert!(contact.addresses().contains(&found), "{found}");
+    drop(listener);
+    let error = reach(&one.0, &contact, secret()).unwrap_err().to_string();
+    assert!(error.contains("no first contact: ") && error.contains("refused"), "{error}");
+}
+
+#[test]
 fn a_probe_of_a_closed_port_or_of_another_process_fails() {
     let one = Echo::new();
     let other = Listener::start(&Echo::new(), &ListenPlaces::default()).unwrap();
