@@ -26,6 +26,8 @@ pub enum Action {
     Info(InfoOptions),
     /// Print what keeps libfompi from working here, or from working fast, with remedies
     Doctor(DoctorOptions),
+    /// Test libfompi on this machine with its MPI, and print what passed and how fast
+    Selftest(SelftestOptions),
     /// Print when an error or a warning occurs, and its remedy
     Explain(ExplainOptions),
     /// Write manual pages and completions of shells below FOLDER, the `share` of an installation
@@ -64,6 +66,32 @@ pub struct DoctorOptions {
     /// Print JSON (docs/reference/fompi.md)
     #[arg(long)]
     pub json: bool,
+}
+
+/// The options of `fompi selftest`.
+#[derive(Args)]
+pub struct SelftestOptions {
+    /// Number of ranks of each job that it starts
+    #[arg(short = 'n', value_name = "RANKS", default_value_t = 4)]
+    pub ranks: u32,
+    /// Start jobs by this launcher, as fompi run does
+    #[arg(long, value_name = "NAME|PATH")]
+    pub mpi: Option<OsString>,
+    /// Use this MPI library in place of the one that belongs to the launcher
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub library: Option<PathBuf>,
+    /// Time after which a check counts as hanging
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub limit: u64,
+    /// Print JSON (docs/reference/fompi.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Leave out a check, or all checks of the windows of a call
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub skip: Vec<String>,
+    /// Run as a rank of a job that this program has started
+    #[arg(long, hide = true)]
+    pub child: bool,
 }
 
 /// The options of `fompi explain`.

@@ -15,6 +15,7 @@ mod output;
 mod python_module;
 mod run;
 mod searched_path;
+mod selftest;
 mod suggestions;
 
 use clap::Parser;
@@ -32,6 +33,7 @@ pub fn fompi() -> ExitCode {
         Action::Env(options) => env_listing::print(&options),
         Action::Info(options) => info::print(&options),
         Action::Doctor(options) => doctor::print(&options),
+        Action::Selftest(options) => selftest::start(&options),
         Action::Explain(options) => explanation::print(&options),
         Action::Pages { folder } => match manual_pages::write_below(&folder) {
             Ok(()) => ExitCode::SUCCESS,

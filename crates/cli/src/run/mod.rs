@@ -7,7 +7,7 @@ pub mod linked;
 mod named_program;
 
 use crate::command_line::{Fompirun, RunOptions};
-use crate::found_library::{find_library, has_text, version_line};
+use crate::found_library::{find_library, has_text, own_folder, version_line};
 use crate::output::print_lines;
 use crate::python_module::MpiModule;
 use crate::searched_path::in_path;
@@ -240,7 +240,9 @@ pub fn needs_of(
             let path = mpi.path.as_deref().unwrap_or(Path::new(""));
             suited(program, &mpi.name, path, launcher, is_named)?
         }
-        (Some(program), None) if is_elf(program) && has_text(program, "MPI_Win_create") => {
+        (Some(program), None)
+            if is_elf(program) && !is_own(program) && has_text(program, "MPI_Win_create") =>
+        {
             let program = program.display();
             eprintln!("fompirun: {}", filled!(messages::STATIC_MPI; program).line());
             launcher.ok_or_else(no_launcher)?
@@ -249,6 +251,12 @@ pub fn needs_of(
     };
     let family = launcher.family().ok_or_else(|| not_known(&launcher, library))?;
     Ok(Needs { launcher, family, sanitizers })
+}
+
+/// Whether a program is `fompi`, which opens an MPI at run time for its selftest.
+fn is_own(program: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(program).is_some() && real(program) == real(&own_folder().join("fompi"))
 }
 
 /// Returns the launcher of the MPI that mpi4py takes in a Python, in place of one of another MPI

@@ -1,0 +1,236 @@
+//! A rank of the job: its communicators, and the failures of the check that runs. Invariant: all
+//! ranks call the same collective functions, whatever a check found.
+
+use crate::hang_watch;
+use crate::job_report::{CallFailure, CheckOutcome, CheckPlace, CheckReport, name_of};
+use crate::opened_mpi::OpenedMpi;
+use fompi_base::number::Number;
+use fompi_datatype::reduce::Op;
+use fompi_host::handle::Handle;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int};
+
+/// A communicator, and this rank in it.
+#[derive(Clone, Copy)]
+pub struct RankIn {
+    /// the communicator
+    pub comm: Handle,
+    /// this rank
+    pub me: c_int,
+    /// number of ranks
+    pub ranks: c_int,
+}
+
+/// A rank of the job.
+pub struct JobRank {
+    /// the MPI
+    pub mpi: OpenedMpi,
+    /// MPI_COMM_WORLD
+    pub world: RankIn,
+    /// the ranks of its node
+    pub node: RankIn,
+    /// number of nodes
+    pub nodes: c_int,
+    /// MPI_INT64_T
+    pub word: Handle,
+    place: RefCell<CheckPlace>,
+    failures: RefCell<Vec<CallFailure>>,
+    failed: Cell<bool>,
+}
+
+/// Calls a function of an MPI and records a failure of it. `SAFETY`: pointers among the arguments
+/// are to memory as large as the counts say, which lives until the operation is complete.
+macro_rules! call {
+    ($rank:expr, more.$function:ident($($argument:expr),* $(,)?)) => {{
+        let rank = &$rank;
+        rank.begin(stringify!($function));
+        // SAFETY: as the macro demands.
+        let code = unsafe { (rank.mpi.more.$function)($($argument),*) };
+        rank.end(stringify!($function), code)
+    }};
+    ($rank:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        let rank = &$rank;
+        rank.begin(stringify!($function));
+        // SAFETY: as the macro demands.
+        let code = unsafe { (rank.mpi.call.$function)($($argument),*) };
+        rank.end(stringify!($function), code)
+    }};
+}
+pub(crate) use call;
+
+impl JobRank {
+    /// Initialises MPI, and finds the ranks of the node.
+    pub fn start(mpi: OpenedMpi) -> Result<JobRank, String> {
+        // SAFETY: MPI_Init allows null pointers (MPI-4.1 §11.2.1).
+        let code = unsafe { (mpi.more.init)(std::ptr::null_mut(), std::ptr::null_mut()) };
+        if code != 0 {
+            return Err(format!("MPI_Init fails with error code {code}"));
+        }
+        let comm = mpi.constants.comm_world;
+        let alone = RankIn { comm, me: 0, ranks: 1 };
+        let word = mpi.datatype("MPI_INT64_T");
+        let mut rank = JobRank {
+            mpi,
+            world: alone,
+            node: alone,
+            nodes: 1,
+            word,
+            place: RefCell::default(),
+            failures: RefCell::default(),
+            failed: Cell::new(false),
+        };
+        call!(rank, comm_set_errhandler(comm, rank.mpi.constants.errors_return));
+        rank.world = rank.rank_in(comm);
+        (rank.node, rank.nodes) = rank.own_node();
+        Ok(rank)
+    }
+
+    fn rank_in(&self, comm: Handle) -> RankIn {
+        let (mut me, mut ranks) = (0, 1);
+        call!(self, comm_rank(comm, &mut me));
+        call!(self, comm_size(comm, &mut ranks));
+        RankIn { comm, me, ranks }
+    }
+
+    /// Returns the ranks of this node, and the number of nodes. Machines differ by host name;
+    /// FOMPI_RANKS_PER_NODE makes several nodes of one machine.
+    fn own_node(&self) -> (RankIn, c_int) {
+        let RankIn { me, ranks, .. } = self.world;
+        let per_node =
+            std::env::var("FOMPI_RANKS_PER_NODE").ok().and_then(|text| text.parse().ok());
+        let per_node: c_int = per_node.filter(|count| *count > 0).unwrap_or(ranks);
+        let mut own = [0_u8; 72];
+        // SAFETY: a buffer of more than that length.
+        unsafe { libc::gethostname(own.as_mut_ptr().cast(), 64) };
+        own[64..68].copy_from_slice(&(me / per_node).to_ne_bytes());
+        let mut all = vec![[0_u8; 72]; ranks.cast_unsigned().to_usize()];
+        let byte = self.mpi.datatype("MPI_BYTE");
+        let to = all.as_mut_ptr().cast();
+        call!(self, allgather(own.as_ptr().cast(), 72, byte, to, 72, byte, self.world.comm));
+        let first = |name: &[u8; 72]| all.iter().position(|other| other == name).unwrap_or(0);
+        let nodes = (0..all.len()).filter(|at| first(&all[*at]) == *at).count();
+        let mut comm = 0;
+        call!(self, comm_split(self.world.comm, number(first(&own)), me, &mut comm));
+        (self.rank_in(comm), number(nodes))
+    }
+
+    /// Notes a call that begins.
+    pub fn begin(&self, function: &'static str) {
+        hang_watch::calls(Some(function));
+    }
+
+    /// Notes the end of a call. Records an error code as a failure; returns whether there is none.
+    pub fn end(&self, function: &str, code: c_int) -> bool {
+        if code != 0 {
+            self.fail(function, "success", self.text_of(code));
+        }
+        code == 0
+    }
+
+    /// The text of an error code.
+    pub fn text_of(&self, code: c_int) -> String {
+        let (mut text, mut length) = ([0_u8; 8192], 0);
+        let at = text.as_mut_ptr().cast::<c_char>();
+        // SAFETY: the text is longer than MPI_MAX_ERROR_STRING of every ABI.
+        unsafe { (self.mpi.call.error_string)(code, at, &mut length) };
+        let text = String::from_utf8_lossy(&text[..length.cast_unsigned().to_usize()]).into_owned();
+        if text.is_empty() { format!("error code {code}") } else { text }
+    }
+
+    /// Records a failure.
+    pub fn fail(&self, function: &str, expected: impl ToString, got: impl ToString) {
+        let (place, call) = (self.place.borrow().clone(), name_of(function));
+        let (expected, got) = (expected.to_string(), got.to_string());
+        let rank = self.world.me;
+        self.failures.borrow_mut().push(CallFailure {
+            rank,
+            place,
+            call,
+            expected,
+            got,
+            hangs: false,
+        });
+    }
+
+    /// Records a failure unless two values are equal.
+    pub fn expect<T: PartialEq + std::fmt::Debug>(&self, function: &str, expected: T, got: T) {
+        if expected != got {
+            self.fail(function, format!("{expected:?}"), format!("{got:?}"));
+        }
+    }
+
+    /// Waits for all ranks. If one does not come, its call is the one to name.
+    pub fn barrier(&self, ranks: RankIn) {
+        hang_watch::calls(None);
+        // SAFETY: no pointers.
+        let code = unsafe { (self.mpi.more.barrier)(ranks.comm) };
+        self.end("barrier", code);
+    }
+
+    /// The sum of a number over all ranks.
+    fn sum(&self, own: i64) -> i64 {
+        let (mut sum, op) = (0_i64, self.mpi.op(Op::Sum));
+        let (from, to) = ((&raw const own).cast(), (&raw mut sum).cast());
+        // SAFETY: two numbers, of the datatype that is named.
+        unsafe { (self.mpi.call.allreduce)(from, to, 1, self.word, op, self.world.comm) };
+        sum
+    }
+
+    /// Runs a check and agrees on its outcome. The check returns why it was left out, the same
+    /// on all ranks.
+    pub fn check(&self, place: CheckPlace, check: impl FnOnce() -> Option<&'static str>) {
+        hang_watch::enter(place.clone());
+        self.place.replace(place.clone());
+        let left_out = check();
+        hang_watch::calls(None);
+        let outcome = match (self.share_failures(), left_out) {
+            (true, _) => CheckOutcome::Failed,
+            (false, Some(why)) => CheckOutcome::LeftOut(why.into()),
+            (false, None) => CheckOutcome::Passed,
+        };
+        hang_watch::report(|report| report.checks.push(CheckReport { place, outcome }));
+    }
+
+    /// Hands the failures of all ranks to rank 0. Returns whether there are any.
+    fn share_failures(&self) -> bool {
+        let own = self.failures.take();
+        if self.sum(i64::from(!own.is_empty())) == 0 {
+            return false;
+        }
+        self.failed.set(true);
+        for root in 0..self.world.ranks {
+            let text = match root == self.world.me {
+                true => serde_json::to_vec(&own).unwrap_or_default(),
+                false => Vec::new(),
+            };
+            let text = self.broadcast(text, root);
+            let failures: Vec<CallFailure> = serde_json::from_slice(&text).unwrap_or_default();
+            hang_watch::report(|report| report.failures.extend(failures));
+        }
+        true
+    }
+
+    fn broadcast(&self, mut bytes: Vec<u8>, root: c_int) -> Vec<u8> {
+        let (byte, comm) = (self.mpi.datatype("MPI_BYTE"), self.world.comm);
+        let mut length: c_int = number(bytes.len());
+        // SAFETY: a number of four bytes.
+        unsafe { (self.mpi.call.bcast)((&raw mut length).cast(), 4, byte, root, comm) };
+        bytes.resize(length.cast_unsigned().to_usize(), 0);
+        // SAFETY: as many bytes as that.
+        unsafe { (self.mpi.call.bcast)(bytes.as_mut_ptr().cast(), length, byte, root, comm) };
+        bytes
+    }
+
+    /// Finalises MPI. Returns whether a check failed.
+    pub fn finish(self) -> bool {
+        let mut node = self.node.comm;
+        call!(self, comm_free(&mut node));
+        call!(self, more.finalize());
+        self.failed.get()
+    }
+}
+
+/// A small number, as MPI counts.
+pub fn number(count: usize) -> c_int {
+    c_int::try_from(count).unwrap_or(c_int::MAX)
+}
