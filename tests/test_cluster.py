@@ -9,6 +9,7 @@ usage: /usr/bin/python3 -m pytest -n 2 tests/test_cluster.py
 With --everything all programs of c-tests and fortran-tests.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 
 from conftest import C_TESTS, TOP, Job, built, mpis, settings_of
 from node_runs import ABOUT_NODES, OTHER_LANGUAGES, all_programs, by_name, runs
-from programs import CLUSTER
+from programs import CLUSTER, FOMPIRUN, default_library
 
 DELEGATED = ("fence_asserts", "lock_exclusive_counter", "win_dynamic", "nodes_traffic")
 OVER_TCP = "transport: TCP between nodes"
@@ -181,6 +182,105 @@ def test_too_few_ports(mpi, job):
 def test_ports_enough(mpi, job):
     done = job(program(mpi, "settings"), ranks=4, FOMPI_NET_PORTS="7000-7001", FOMPI_VERBOSE=1)
     assert done.said(f"MPI_Win_create: 4 ranks, .* {OVER_TCP} by") > 0
+
+
+# --- fompi info and fompi doctor ------------------------------------------------------------------
+
+FOMPI = FOMPIRUN.with_name("fompi")
+# On the nodes the library is that of the sources, whatever FOMPI_LIB says to this test.
+OWN_LIBRARY = {"FOMPI_LIB": default_library()}
+
+
+def asked(job):
+    """What fompi says as JSON, and its other lines."""
+    start, end = job.output.index("\n{\n" if not job.output.startswith("{") else "{"), job.output.rindex("}")
+    return json.loads(job.output[start:end + 1])
+
+
+@pytest.mark.parametrize("settings, transport, why_not", (
+    ({}, r"TCP between nodes by eth0, 10\.77\.0\.1", None),
+    ({"FOMPI_NET": "off"}, "host MPI", r".*FOMPI_NET=off \[FOMPI-W026\]"),
+    (SPARE, "host MPI", r".*does not reach another one over the network \[FOMPI-W028\]")),
+    ids=("tcp", "off", "apart"))
+def test_info_of_a_job(settings, transport, why_not, mpi, job, spare_interface):
+    done = job(FOMPI, "info", "--json", ranks=4, preload=False, **OWN_LIBRARY, **settings)
+    assert done.code == 0
+    said = asked(done)["job"]
+    assert (said["why_not"], said["ranks"]) == (None, 4)
+    assert [(one["name"], one["ranks"]) for one in said["nodes"]] == [("node0", [0, 1]), ("node1", [2, 3])]
+    near = {one["call"]: one["transport"] for node in said["nodes"] for one in node["windows"]}
+    assert near["MPI_Win_allocate"] == "shared memory"
+    assert near["MPI_Win_create"] in ("shared memory", "process_vm")
+    assert [one["call"] for one in said["between_nodes"]] == ["MPI_Win_allocate", "MPI_Win_create"]
+    for one in said["between_nodes"]:
+        assert re.fullmatch(transport, one["transport"])
+        assert why_not is None or any(re.fullmatch(why_not, why) for why in one["why_not"])
+    (without,) = said["without_rdma"]
+    assert without["ranks"] == [0, 1, 2, 3]
+
+
+def findings(job):
+    """The severities, checks and problems that fompi doctor finds. The nodes are namespaces, which is
+    a note."""
+    said = asked(job)
+    assert said["nodes"] == ["node0", "node1"]
+    return [(one["severity"], one["check"], one["problem"], one["remedy"]) for one in said["findings"]
+            if one["severity"] != "note"]
+
+
+def doctor(job, **settings):
+    return job(FOMPI, "doctor", "--json", preload=False, **OWN_LIBRARY, **settings)
+
+
+def test_doctor_of_nodes_that_reach_each_other(job):
+    done = doctor(job, ranks=4)
+    assert (done.code, findings(done)) == (0, [])
+
+
+def test_doctor_names_nodes_that_do_not_reach_each_other(job, nodes, spare_interface):
+    done = doctor(job, **SPARE)
+    assert done.code != 0
+    for (*what, problem, remedy), (own, other, address) in zip(
+            findings(done), (("node0", "node1", 2), ("node1", "node0", 1)), strict=True):
+        assert what == ["error", "connection"] and remedy.startswith("a firewall drops packets")
+        assert re.fullmatch(rf"{own} does not reach {other}: 10\.78\.0\.{address}:[0-9]+ does not answer",
+                            problem)
+
+
+def test_doctor_names_a_firewall_between_two_nodes(job, nodes):
+    rule = ("pref", "5", "ipproto", "tcp", "dport", "7000-7001", "to", "10.77.0.2", "prohibit")
+    nodes("node0", "ip", "rule", "add", *rule)
+    try:
+        done = doctor(job, FOMPI_NET_PORTS="7000-7001")
+    finally:
+        nodes("node0", "ip", "rule", "del", *rule)
+    ((*what, problem, remedy),) = findings(done)
+    assert what == ["error", "connection"] and remedy.startswith("a firewall rejects connections")
+    assert re.match(r"node0 does not reach node1: 10\.77\.0\.2:700[01]: Permission denied", problem)
+
+
+def test_doctor_names_a_rank_without_a_port(job):
+    found = findings(doctor(job, ranks=4, FOMPI_NET_PORTS="7000-7000"))
+    ranks = [re.match(r"rank ([0-3]) on node([01]) cannot listen", problem) for _, _, problem, _ in found]
+    ranks = [(int(rank[1]) // 2, int(rank[2])) for rank in ranks if rank]
+    assert ranks == [(0, 0), (1, 1)]
+
+
+def test_doctor_names_nodes_with_other_libraries(job):
+    command = """[ "$(uname -n)" = node0 ] || {
+        cp "$FOMPI_LIB" /tmp/libfompi.so && echo other >>/tmp/libfompi.so && export FOMPI_LIB=/tmp/libfompi.so
+    }; exec "$0" doctor --json"""
+    done = job("sh", "-c", command, FOMPI, preload=False, **OWN_LIBRARY)
+    (found,) = findings(done)
+    assert found[:2] == ("error", "libfompi.so")
+    assert re.fullmatch(r"the nodes have different files: .* on node0; .* on node1", found[2])
+
+
+def test_doctor_names_the_node_without_the_library(job):
+    command = '[ "$(uname -n)" = node1 ] && export FOMPI_LIB=/nowhere; exec "$0" doctor --json'
+    done = job("sh", "-c", command, FOMPI, preload=False, **OWN_LIBRARY)
+    (found,) = findings(done)
+    assert found[2] == "FOMPI_LIB=/nowhere: no such file [FOMPI-E117] (on node1)"
 
 
 # --- containers and settings ----------------------------------------------------------------------

@@ -78,7 +78,9 @@ def doctor(*before, after=(), **settings):
     """The status and the lines of fompi doctor."""
     answer = subprocess.run([*before, FOMPI, "doctor", *after], env=environment(settings), capture_output=True,
                             text=True, timeout=60)
-    assert answer.stderr == "" or "FOMPI_VERBOS" in settings, answer.stderr
+    # A launcher reports the status of its ranks.
+    is_job = any("mpirun" in str(word) for word in before)
+    assert answer.stderr == "" or is_job or "FOMPI_VERBOS" in settings, answer.stderr
     return answer.returncode, answer.stdout.splitlines()
 
 
@@ -147,6 +149,16 @@ def test_first_line_names_a_control_group_with_little_memory():
 
 def test_a_program_that_is_not_there_is_named():
     check(r"error: program: ./nowhere: no such program", *doctor(after=["./nowhere"]))
+
+
+@pytest.mark.parametrize("launcher", ("mpirun.mpich", "mpirun.openmpi"))
+def test_ranks_of_a_node_are_one_finding(launcher):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    status, lines = doctor(launcher, "-n", "2", "prlimit", "--nofile=64", **root)
+    assert status == 1
+    assert re.match("warning: ulimit -n: a process may open 64 files", lines[0]), lines
+    assert f"1 finding on {os.uname().nodename}" in lines or any("findings on" in line for line in lines)
+    assert sum(line.startswith("warning: ulimit -n") for line in lines) == 1
 
 
 def test_json_has_the_same_findings():

@@ -255,6 +255,52 @@ def test_info_of_what_is_not_there():
     assert fompi("info", "/no/app") == (2, ["fompi: /no/app: no such program [FOMPI-E127]"])
 
 
+# --- fompi info in a job --------------------------------------------------------------------------
+
+
+def in_job(mpi, ranks, *words, **options):
+    status, lines = call(mpi.exec, "-n", ranks, FOMPI, "info", *words,
+                         **{"FOMPI_LIB": programs.default_library()} | options)
+    assert status == 0
+    return lines
+
+
+@pytest.mark.parametrize("preloaded", (False, True), ids=("plain", "preloaded"))
+def test_info_of_a_job(preloaded, mpi, library):
+    options = {"LD_PRELOAD": str(library)} if preloaded else {}
+    said = json.loads("\n".join(in_job(mpi, 3, "--json", **options)))
+    assert said["libfompi"]["preloaded"] == preloaded
+    job = said["job"]
+    (node,) = job["nodes"]
+    assert (job["why_not"], job["abi"], node["ranks"]) == (None, ABIS[mpi.name], [0, 1, 2])
+    windows = {one["call"]: one["transport"] for one in node["windows"]}
+    assert windows["MPI_Win_allocate"] == "shared memory"
+    assert windows["MPI_Win_create"] in ("shared memory", "process_vm")
+    assert (job["between_nodes"], job["without_rdma"]) == ([], [])
+
+
+def test_info_of_a_job_says_why_memory_is_copied(mpi):
+    lines = in_job(mpi, 2, FOMPI_ADOPT="never")
+    expected = "        windows of MPI_Win_create: process_vm (why not another: FOMPI_ADOPT=never)"
+    assert expected in lines
+    assert lines.count("libfompi: " + lines[0].removeprefix("libfompi: ")) == 1
+
+
+def test_info_of_a_job_on_simulated_nodes(mpi):
+    lines = in_job(mpi, 4, FOMPI_RANKS_PER_NODE="2", FOMPI_NET="tcp")
+    node = os.uname().nodename
+    at = [lines.index(f"    ranks {ranks} on {node}") for ranks in ("0-1", "2-3")]
+    assert at[0] < at[1] < lines.index("    between nodes")
+    assert any(re.match("        windows of MPI_Win_allocate: TCP between nodes by ", line) for line in lines)
+    assert "        no RDMA on ranks 0-3: FOMPI_NET=tcp" in lines
+
+
+def test_info_of_a_job_of_another_mpi(mpi, folder, program):
+    """The program names the MPI, not the launcher."""
+    said = json.loads("\n".join(in_job(mpi, 2, "--json", program)))
+    assert said["job"]["mpi_library"] == said["program"]["mpi"]["library"]
+
+
 # --- pages and names ------------------------------------------------------------------------------
 
 

@@ -100,8 +100,7 @@ fn misused(texts: &BTreeMap<String, &str>, sources: &[Source]) -> Vec<String> {
 fn every_line_but_information_has_a_code() {
     // The programs say which of them prints.
     let is_of_programs = |source: &Source| ["cli", "selftest"].contains(&&*source.room());
-    let library: Vec<_> =
-        product().into_iter().filter(|source| !is_of_programs(source)).collect();
+    let library: Vec<_> = product().into_iter().filter(|source| !is_of_programs(source)).collect();
     hold("style.md, ERRORS: print a `Line` of a message", &writers(&library));
 }
 

@@ -55,6 +55,10 @@ pub struct InfoOptions {
     /// Print JSON (docs/reference/fompi.md)
     #[arg(long)]
     pub json: bool,
+    /// This program has started itself as a rank, with the library preloaded. The value: whether
+    /// that was so before
+    #[arg(long, hide = true, value_name = "PRELOADED")]
+    pub rank: Option<bool>,
 }
 
 /// The options of `fompi doctor`.

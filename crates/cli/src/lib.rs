@@ -10,6 +10,7 @@ mod explanation;
 mod fast_network;
 mod found_library;
 mod info;
+mod launched_job;
 mod manual_pages;
 mod output;
 mod python_module;

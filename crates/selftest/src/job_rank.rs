@@ -8,7 +8,7 @@ use fompi_base::number::Number;
 use fompi_datatype::reduce::Op;
 use fompi_host::handle::Handle;
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 /// A communicator, and this rank in it.
 #[derive(Clone, Copy)]
@@ -129,12 +129,7 @@ impl JobRank {
 
     /// The text of an error code.
     pub fn text_of(&self, code: c_int) -> String {
-        let (mut text, mut length) = ([0_u8; 8192], 0);
-        let at = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: the text is longer than MPI_MAX_ERROR_STRING of every ABI.
-        unsafe { (self.mpi.call.error_string)(code, at, &mut length) };
-        let text = String::from_utf8_lossy(&text[..length.cast_unsigned().to_usize()]).into_owned();
-        if text.is_empty() { format!("error code {code}") } else { text }
+        self.mpi.text_of(code)
     }
 
     /// Records a failure.

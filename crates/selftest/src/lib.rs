@@ -6,6 +6,7 @@
 mod atomicity_checks;
 mod communication_checks;
 mod hang_watch;
+pub mod job_group;
 mod job_rank;
 pub mod job_report;
 mod opened_mpi;
@@ -69,7 +70,7 @@ pub struct RankOptions<'a> {
 /// Runs all checks as a rank of a job. Returns whether one failed; an error: they could not run.
 pub fn run(options: &RankOptions) -> Result<bool, String> {
     hang_watch::start(options.limit, options.is_child);
-    let mpi = OpenedMpi::open(options.fompi, options.libraries)?;
+    let mpi = OpenedMpi::open(Some(options.fompi), options.libraries)?;
     let report = JobReport {
         settings: settings(),
         version: mpi.fompi.clone(),

@@ -40,18 +40,19 @@ pub struct OpenedMpi {
     pub library: PathBuf,
     /// the first line that it says of itself
     pub line: String,
-    /// the version of libfompi
+    /// the version of libfompi; empty without it
     pub fompi: String,
 }
 
 impl OpenedMpi {
-    /// Opens libfompi, unless this process has it, and then the first MPI of `libraries` that can
-    /// be opened.
-    pub fn open(fompi: &Path, libraries: &[PathBuf]) -> Result<OpenedMpi, String> {
+    /// Opens libfompi if it is named, unless this process has it, and then the first MPI of
+    /// `libraries` that can be opened.
+    pub fn open(fompi: Option<&Path>, libraries: &[PathBuf]) -> Result<OpenedMpi, String> {
         let present = dl::loaded().into_iter().find(|path| dl::file_name(path) == "libfompi.so");
-        let fompi = match present {
-            Some(path) => Library::at(&path).ok_or("libfompi.so is unloaded")?,
-            None => Library::load_for_all(&c_path(fompi)?)?,
+        let fompi = match (present, fompi) {
+            (Some(path), _) => Some(Library::at(&path).ok_or("libfompi.so is unloaded")?),
+            (None, Some(fompi)) => Some(Library::load_for_all(&c_path(fompi)?)?),
+            (None, None) => None,
         };
         let mut refusals = Vec::new();
         let found = libraries.iter().find_map(|path| {
@@ -64,7 +65,7 @@ impl OpenedMpi {
         OpenedMpi::of(fompi, path, library)
     }
 
-    fn of(fompi: Library, path: PathBuf, library: Library) -> Result<OpenedMpi, String> {
+    fn of(fompi: Option<Library>, path: PathBuf, library: Library) -> Result<OpenedMpi, String> {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let named = Named::of(library, &file);
         let unknown = || format!("{}: an MPI of an unknown family: {}", path.display(), named.line);
@@ -84,7 +85,10 @@ impl OpenedMpi {
             call,
             more,
             line: named.line,
-            fompi: version_of(fompi).ok_or("libfompi.so has no fompi_version")?,
+            fompi: match fompi {
+                Some(fompi) => version_of(fompi).ok_or("libfompi.so has no fompi_version")?,
+                None => String::new(),
+            },
             library: path,
         })
     }

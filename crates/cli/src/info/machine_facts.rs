@@ -35,7 +35,7 @@ impl MachineFact {
 
 /// Returns all facts.
 pub fn all() -> Vec<MachineFact> {
-    let kernel = read("/proc/sys/kernel/osrelease");
+    let kernel = kernel();
     let limit = memory_limits::least();
     let mut facts = vec![
         MachineFact::new("kernel", kernel.clone(), None),
@@ -57,13 +57,18 @@ pub fn all() -> Vec<MachineFact> {
     facts
 }
 
+/// The release of the kernel.
+pub fn kernel() -> String {
+    read("/proc/sys/kernel/osrelease")
+}
+
 /// The text of a file of the kernel; empty if it is absent.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 /// Bytes in the largest unit that leaves a whole number before the point.
-fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     let (unit, shift) = [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .into_iter()
         .find(|(_, shift)| bytes >> shift > 0)

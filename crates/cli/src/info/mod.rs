@@ -1,19 +1,26 @@
 //! `fompi info`: the MPI and the layer that a program gets, and what this machine has for windows,
 //! with the reason for each thing that it lacks.
 
+mod job_transports;
 pub mod machine_facts;
 pub mod program_report;
 
 use crate::command_line::InfoOptions;
 use crate::found_library::{find_library, version_of};
+use crate::launched_job::is_rank;
 use crate::output::{print_json, print_lines};
+use crate::run::is_preloadable;
 use fompi_base::config;
+use fompi_selftest::job_group::SETTINGS;
+use job_transports::JobTransports;
 use machine_facts::MachineFact;
 use program_report::ProgramReport;
 use serde::Serialize;
 use std::env;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 /// The answer, as `--json` prints it.
 #[derive(Serialize)]
@@ -22,6 +29,9 @@ struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<ProgramReport>,
     machine: Vec<MachineFact>,
+    /// the job that this process is a rank of
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<JobTransports>,
 }
 
 /// The library that fompirun preloads.
@@ -36,7 +46,16 @@ struct LibraryReport {
 
 /// Prints what is known about a program and this machine.
 pub fn print(options: &InfoOptions) -> ExitCode {
-    let libfompi = library_report();
+    let mut libfompi = library_report();
+    if is_rank()
+        && options.rank.is_none()
+        && let Some(library) = libfompi.library.as_deref()
+    {
+        let error = restart(library, libfompi.preloaded);
+        eprintln!("fompi: {error}");
+        return ExitCode::FAILURE;
+    }
+    libfompi.preloaded = options.rank.unwrap_or(libfompi.preloaded);
     // The settings are those that the library itself would have.
     config::settings_with(libfompi.library.as_deref());
     let LibraryReport { library, preloaded, .. } = &libfompi;
@@ -48,11 +67,38 @@ pub fn print(options: &InfoOptions) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let info = Info { libfompi, program, machine: machine_facts::all() };
+    let mpi = program.as_ref().and_then(ProgramReport::mpi_library);
+    let job = is_rank().then(|| job_transports::of(libfompi.library.as_deref(), mpi));
+    let job = match job {
+        // Rank 0 prints.
+        Some(None) => return ExitCode::SUCCESS,
+        job => job.flatten(),
+    };
+    let info = Info { libfompi, program, machine: machine_facts::all(), job };
     if options.json {
         return print_json(&info);
     }
     print_lines(&info.lines())
+}
+
+/// Replaces this process by one into which the library is preloaded, as into the ranks of fompirun:
+/// what it does with memory depends on that. Returns only if that fails.
+fn restart(library: &Path, preloaded: bool) -> String {
+    let own = match env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return error.to_string(),
+    };
+    if let Err(line) = is_preloadable(library) {
+        return line.to_string();
+    }
+    let mut again = Command::new(own);
+    again.args(env::args_os().skip(1)).arg(format!("--rank={preloaded}")).envs(SETTINGS);
+    if !preloaded {
+        let present = env::var_os("LD_PRELOAD").filter(|present| !present.is_empty());
+        let libraries: Vec<_> = present.into_iter().chain([library.into()]).collect();
+        again.env("LD_PRELOAD", libraries.join(OsStr::new(":")));
+    }
+    again.exec().to_string()
 }
 
 fn library_report() -> LibraryReport {
@@ -83,6 +129,7 @@ impl Info {
         lines.extend(self.program.iter().flat_map(ProgramReport::lines));
         lines.push("this machine:".into());
         lines.extend(self.machine.iter().map(MachineFact::line));
+        lines.extend(self.job.iter().flat_map(JobTransports::lines));
         lines
     }
 }

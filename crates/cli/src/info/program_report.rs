@@ -228,6 +228,11 @@ fn layer_of(path: &Path, kind: ProgramKind, has_library: bool, mpi: &MpiReport) 
 }
 
 impl ProgramReport {
+    /// Returns the MPI library of the program.
+    pub fn mpi_library(&self) -> Option<&Path> {
+        self.mpi.library.as_deref()
+    }
+
     /// Returns why the program does not run on libfompi, if it does not.
     pub fn problem(&self) -> Option<String> {
         self.mpi.why_not.clone().or_else(|| self.launcher.why_not.clone())

@@ -128,10 +128,16 @@ pub struct Needs {
     sanitizers: Vec<PathBuf>,
 }
 
-fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<ExitCode, Line> {
-    if library.as_os_str().as_bytes().iter().any(|byte| b": ".contains(byte)) {
-        return Err(filled!(messages::PRELOAD_PATH; path = library.display()).line());
+/// Fails if LD_PRELOAD cannot name a library.
+pub fn is_preloadable(library: &Path) -> Result<(), Line> {
+    match library.as_os_str().as_bytes().iter().any(|byte| b": ".contains(byte)) {
+        true => Err(filled!(messages::PRELOAD_PATH; path = library.display()).line()),
+        false => Ok(()),
     }
+}
+
+fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<ExitCode, Line> {
+    is_preloadable(library)?;
     let named = options.mpi.as_deref().filter(|name| !name.is_empty());
     let named = named.map(Launcher::named).transpose()?;
     let program = find_program(words)?;

@@ -1,17 +1,16 @@
 //! `fompi selftest`: the checks of the crate `fompi-selftest`, in the ranks of a job. As a rank of
 //! a launcher it runs them; alone it starts a job for each transport of this machine.
 
-mod mpi_libraries;
+pub mod mpi_libraries;
 mod transport_jobs;
 mod verdict;
 
 use crate::command_line::SelftestOptions;
 use crate::found_library::find_library;
+use crate::launched_job::is_rank;
 use crate::output::print_lines;
-use fompi_base::config;
 use fompi_selftest::RankOptions;
 use fompi_selftest::job_report::JobReport;
-use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 use verdict::Verdict;
@@ -36,13 +35,6 @@ pub fn start(options: &SelftestOptions) -> ExitCode {
             ExitCode::from(COULD_NOT_RUN)
         }
     }
-}
-
-/// Whether a launcher has started this process as a rank. The script of a batch job of Slurm has a
-/// rank, too, but no step.
-fn is_rank() -> bool {
-    let variable = config::rank().and_then(config::rank_variable);
-    variable.is_some_and(|name| name != "SLURM_PROCID" || env::var_os("SLURM_STEP_ID").is_some())
 }
 
 /// Runs the checks as a rank. Returns whether one failed; `fompi selftest` reads the report of a
