@@ -39,7 +39,7 @@ def broken(mpi, folder):
     def build(how):
         target = folder / "libbroken.so"
         subprocess.run([mpi.cc, "-shared", "-fPIC", f"-DBROKEN={how}", "-o", target,
-                        C_TESTS / "tools" / "broken_calls.c"], check=True, env=mpi.environment())
+                        C_TESTS / "robustness" / "plugin" / "broken_calls.c"], check=True, env=mpi.environment())
         return target
     return build
 
