@@ -8,7 +8,7 @@
 
 #include "threads.h"
 
-enum { SHORT = 4, LONG = 10000, ROUNDS = 60, BURST = 20, THREADS = 2, SINGLES = 50, SINGLE_ROUNDS = 5 };
+enum { SHORT = 4, LONG = 10000, ROUNDS = 30, BURST = 20, THREADS = 2, SINGLES = 50, SINGLE_ROUNDS = 5 };
 
 static MPI_Win win;
 
