@@ -5,7 +5,7 @@ use crate::job_rank::number;
 use crate::opened_mpi::OpenedMpi;
 use fompi_base::number::Number;
 use fompi_host::handle::Handle;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -159,7 +159,10 @@ impl JobGroup {
         if code != 0 {
             return Err(self.text_of(code));
         }
-        let transport = self.mpi.hint(win, c"fompi_transport");
+        let mut info = info;
+        // SAFETY: the window from above, and a local out parameter.
+        unsafe { (call.win_get_info)(win, &mut info) };
+        let transport = self.mpi.value_of(info, c"fompi_transport");
         // SAFETY: the window from above.
         match unsafe { (call.win_free)(&mut win) } {
             0 => Ok(transport),
@@ -187,23 +190,6 @@ impl OpenedMpi {
         unsafe { (self.call.error_string)(code, at, &mut length) };
         let text = String::from_utf8_lossy(&text[..length.cast_unsigned().to_usize()]).into_owned();
         if text.is_empty() { format!("error code {code}") } else { text }
-    }
-
-    /// Returns a hint of a window, if it has it.
-    fn hint(&self, win: Handle, key: &CStr) -> Option<String> {
-        let (mut info, mut value, mut flag) = (self.constants.info_null, [0_u8; 1025], 0);
-        let length = self.constants.max_info_val;
-        // SAFETY: a window of this MPI, local out parameters, and a buffer that is longer.
-        unsafe {
-            (self.call.win_get_info)(win, &mut info);
-            let to = value.as_mut_ptr().cast();
-            (self.call.info_get)(info, key.as_ptr(), length, to, &mut flag);
-            if let Some(free) = self.call.info_free {
-                free(&mut info);
-            }
-        }
-        let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
-        (flag != 0).then(|| String::from_utf8_lossy(value).into_owned())
     }
 }
 

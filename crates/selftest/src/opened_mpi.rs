@@ -109,6 +109,21 @@ impl OpenedMpi {
             .map_or(self.constants.datatype_null, |known| known.handle(self.abi, dl::global_symbol))
     }
 
+    /// Returns the value of a key in an info object, if it has the key, and frees the object.
+    pub fn value_of(&self, mut info: Handle, key: &CStr) -> Option<String> {
+        let (mut value, mut flag) = ([0_u8; 1025], 0);
+        let length = self.constants.max_info_val;
+        // SAFETY: an info object of this MPI, local out parameters, and a buffer that is longer.
+        unsafe {
+            (self.call.info_get)(info, key.as_ptr(), length, value.as_mut_ptr().cast(), &mut flag);
+            if let Some(free) = self.call.info_free {
+                free(&mut info);
+            }
+        }
+        let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
+        (flag != 0).then(|| String::from_utf8_lossy(value).into_owned())
+    }
+
     /// The handle of an operation.
     pub fn op(&self, op: Op) -> Handle {
         op_handle(&OPS[op as usize], self.abi, dl::global_symbol)

@@ -153,19 +153,9 @@ impl<'a> TestedWindow<'a> {
 
     /// Returns a hint of the window, if it has it.
     pub fn hint(&self, key: &std::ffi::CStr) -> Option<String> {
-        let (mut info, mut value, mut flag) = (0, [0_u8; 1025], 0);
+        let mut info = self.rank.mpi.constants.info_null;
         call!(self.rank, win_get_info(self.win, &mut info));
-        let length = self.rank.mpi.constants.max_info_val;
-        call!(
-            self.rank,
-            info_get(info, key.as_ptr(), length, value.as_mut_ptr().cast(), &mut flag)
-        );
-        if let Some(free) = self.rank.mpi.call.info_free {
-            // SAFETY: the info object of the call above.
-            unsafe { free(&mut info) };
-        }
-        let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
-        (flag != 0).then(|| String::from_utf8_lossy(value).into_owned())
+        self.rank.mpi.value_of(info, key)
     }
 
     /// Frees the window and its memory.
