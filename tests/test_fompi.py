@@ -286,6 +286,13 @@ def test_info_of_a_job_says_why_memory_is_copied(mpi):
     assert lines.count("libfompi: " + lines[0].removeprefix("libfompi: ")) == 1
 
 
+@pytest.mark.parametrize("words", ((), ("mpirun.mpich", "-n", "2")), ids=("alone", "job"))
+@pytest.mark.parametrize("subcommand", ("info", "doctor"))
+def test_a_misspelled_variable_is_named_once(subcommand, words):
+    _, lines = call(*words, FOMPI, subcommand, FOMPI_NTE="tcp", FOMPI_LIB=programs.default_library())
+    assert sum("FOMPI_NTE" in line for line in lines) == 1, lines
+
+
 def test_info_of_a_job_on_simulated_nodes(mpi):
     lines = in_job(mpi, 4, FOMPI_RANKS_PER_NODE="2", FOMPI_NET="tcp")
     node = os.uname().nodename

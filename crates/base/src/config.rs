@@ -37,7 +37,6 @@ pub struct Applied {
 impl Config {
     /// Returns the settings. The first call reads them.
     pub fn get() -> &'static Config {
-        static CONFIG: OnceLock<Config> = OnceLock::new();
         CONFIG.get_or_init(|| {
             let (config, warnings) = Config::read();
             print_new(&warnings);
@@ -70,13 +69,19 @@ pub fn print_new(warnings: &[Line]) {
     }
 }
 
+/// The settings of this process, once they are read.
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
 /// What the files say, once they are read.
 static FILES: OnceLock<Read> = OnceLock::new();
 
 /// Returns the settings of a process that loads the library at a path and has the environment of
-/// this one. In a program, they are also what [`Config::get`] returns, if this is called first.
+/// this one. In a program, they are also what [`Config::get`] returns, if this is called first; the
+/// caller then prints the warnings.
 pub fn settings_with(library: Option<&Path>) -> Applied {
-    apply(FILES.get_or_init(|| from_files(library)).clone(), is_privileged())
+    let applied = apply(FILES.get_or_init(|| from_files(library)).clone(), is_privileged());
+    CONFIG.get_or_init(|| applied.config.clone());
+    applied
 }
 
 /// Returns the values in the configuration files of the library at a path.

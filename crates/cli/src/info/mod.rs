@@ -57,7 +57,11 @@ pub fn print(options: &InfoOptions) -> ExitCode {
     }
     libfompi.preloaded = options.rank.unwrap_or(libfompi.preloaded);
     // The settings are those that the library itself would have.
-    config::settings_with(libfompi.library.as_deref());
+    let settings = config::settings_with(libfompi.library.as_deref());
+    // The library in a rank prints them itself.
+    if options.rank.is_none() {
+        config::print_new(&settings.warnings);
+    }
     let LibraryReport { library, preloaded, .. } = &libfompi;
     let report = |name| program_report::of(name, library.as_deref(), *preloaded);
     let program = match options.program.as_deref().map(report).transpose() {
