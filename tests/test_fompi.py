@@ -293,6 +293,21 @@ def test_a_misspelled_variable_is_named_once(subcommand, words):
     assert sum("FOMPI_NTE" in line for line in lines) == 1, lines
 
 
+def test_a_rank_that_is_not_connected_ends_with_the_rest_of_the_report():
+    """Rank 1 does not start MPI, so that rank 0 waits for it in MPI_Init."""
+    script = '[ $PMI_RANK = 0 ] && exec "$0" "$1" --json; sleep 70'
+    jobs = {name: subprocess.Popen(["mpirun.mpich", "-n", "2", "sh", "-c", script, FOMPI, name],
+                                   env=os.environ | {"FOMPI_LIB": str(programs.default_library())},
+                                   stdout=subprocess.PIPE, text=True)
+            for name in ("info", "doctor")}
+    said = {name: json.JSONDecoder().raw_decode(job.communicate(timeout=100)[0])[0]
+            for name, job in jobs.items()}
+    why = "the MPI has not connected the ranks in 60 s"
+    assert (said["info"]["job"]["why_not"], said["info"]["machine"][0]["name"]) == (why, "kernel")
+    (finding,) = (one for one in said["doctor"]["findings"] if one["check"] == "host MPI")
+    assert finding["problem"] == f"the ranks cannot exchange what they find: {why}"
+
+
 def test_info_of_a_job_on_simulated_nodes(mpi):
     lines = in_job(mpi, 4, FOMPI_RANKS_PER_NODE="2", FOMPI_NET="tcp")
     node = os.uname().nodename

@@ -8,6 +8,12 @@ use fompi_sys::process;
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// The time in which the host MPI connects the ranks.
+const MPI_STARTS: Duration = Duration::from_secs(60);
 
 /// Whether a launcher has started this process as a rank. The script of a batch job of Slurm has a
 /// rank, too, but no step.
@@ -16,10 +22,36 @@ pub fn is_rank() -> bool {
     variable.is_some_and(|name| name != "SLURM_PROCID" || env::var_os("SLURM_STEP_ID").is_some())
 }
 
-/// Joins the other ranks by an MPI library, or by that of the launcher. Collective.
-pub fn join(fompi: Option<&Path>, mpi: Option<&Path>) -> Result<JobGroup, String> {
+/// Joins the other ranks by an MPI library, or by that of the launcher. If the MPI does not connect
+/// them in time, calls `too_late` with the reason, and ends this process. Collective.
+pub fn join(
+    fompi: Option<&Path>,
+    mpi: Option<&Path>,
+    too_late: impl FnOnce(String) + Send,
+) -> Result<JobGroup, String> {
     let libraries = mpi.map_or_else(mpi_libraries::candidates, |path| vec![path.to_owned()]);
-    JobGroup::join(fompi, &libraries)
+    within(MPI_STARTS, too_late, || {
+        let group = JobGroup::join(fompi, &libraries)?;
+        // The first exchange makes the connections.
+        group.gather("")?;
+        Ok(group)
+    })
+}
+
+/// Calls a function. If it does not return in time, calls `too_late`, and ends this process.
+fn within<T>(limit: Duration, too_late: impl FnOnce(String) + Send, call: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (returned, waits) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                too_late(format!("the MPI has not connected the ranks in {} s", limit.as_secs()));
+                std::process::exit(1);
+            }
+        });
+        let result = call();
+        drop(returned);
+        result
+    })
 }
 
 /// Returns what all ranks tell. Collective.

@@ -1,7 +1,9 @@
 //! What a check of `fompi doctor` finds, and the files that it reads.
 
+use crate::output::{print_json, print_lines};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// The severity of a finding, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,7 +18,7 @@ pub enum Severity {
 }
 
 /// Something that is wrong here.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
     /// the name of the check, which does not change between versions
@@ -42,6 +44,39 @@ impl Finding {
             format!("    remedy: {}", self.remedy),
             format!("    see: {}", self.page),
         ]
+    }
+}
+
+/// All findings, as `--json` prints them.
+#[derive(Serialize)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+    /// the nodes of the job, if this process is a rank of one
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+}
+
+impl Report {
+    /// Prints the findings, the worst first. Status 1: an error or a warning.
+    pub fn print(mut self, json: bool) -> ExitCode {
+        self.findings.sort_by_key(|finding| finding.severity);
+        let is_well = self.findings.iter().all(|finding| finding.severity == Severity::Note);
+        let printed = if json { print_json(&self) } else { print_lines(&self.lines()) };
+        if is_well { printed } else { ExitCode::FAILURE }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<_> = self.findings.iter().flat_map(Finding::lines).collect();
+        let on = match self.nodes.as_slice() {
+            [] => String::new(),
+            nodes => format!(" on {}", nodes.join(", ")),
+        };
+        lines.push(match self.findings.len() {
+            0 => format!("no problem found{on}"),
+            1 => format!("1 finding{on}"),
+            count => format!("{count} findings{on}"),
+        });
+        lines
     }
 }
 

@@ -2,33 +2,21 @@
 //! library would, and whether they have the same library. The ranks exchange what they find by the
 //! host MPI alone, so that a node without the library can tell.
 
-use super::findings::{Finding, Severity};
+use super::findings::{Finding, Report, Severity};
 use crate::found_library::version_of;
 use crate::launched_job::{self, JobNode, RankPlace, nodes_of};
-use fompi_base::config::{Config, Net};
+use fompi_base::config::{self, Config, Net};
 use fompi_base::error::kept;
 use fompi_fabric::net::{Contact, DeviceKind, Secret, Wire};
 use fompi_selftest::job_group::JobGroup;
 use fompi_sys::process;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 const PORTS: &str = "docs/guide/clusters.md#requirements-between-nodes";
-/// The time in which the host MPI connects the ranks.
-const MPI_STARTS: Duration = Duration::from_secs(60);
 /// Connections that are tried at once.
 const AT_ONCE: usize = 64;
-
-/// What is found in the job.
-pub struct JobFindings {
-    /// the findings
-    pub findings: Vec<Finding>,
-    /// the names of the nodes
-    pub nodes: Vec<String>,
-}
 
 /// A rank, as it is before the nodes are known.
 #[derive(Serialize, Deserialize)]
@@ -64,10 +52,24 @@ struct RankContact {
     secret: Option<[u64; 2]>,
 }
 
-/// Runs the checks. Returns the findings on rank 0, and on a rank that cannot exchange its own.
-/// Collective.
-pub fn all(own: Vec<Finding>, library: Option<&Path>) -> Option<JobFindings> {
-    let checked = join().and_then(|group| {
+/// Runs the checks. Returns the findings on rank 0; if the ranks cannot exchange them, those of
+/// rank 0 itself. If the MPI does not connect the ranks in time, `too_late` gets these, and this
+/// process ends. Collective.
+pub fn all(
+    own: &[Finding],
+    library: Option<&Path>,
+    too_late: impl FnOnce(Report) + Send,
+) -> Option<Report> {
+    let alone = |why| {
+        config::is_first_rank().then(|| Report {
+            findings: own.iter().cloned().chain([no_exchange(why)]).collect(),
+            nodes: Vec::new(),
+        })
+    };
+    let joined = launched_job::join(None, None, |why| {
+        alone(why).map(too_late);
+    });
+    let checked = joined.and_then(|group| {
         let facts = RankFacts {
             place: RankPlace::own(group.rank()),
             library: library.map(LibraryFile::at),
@@ -75,31 +77,7 @@ pub fn all(own: Vec<Finding>, library: Option<&Path>) -> Option<JobFindings> {
         };
         check(group, &facts)
     });
-    match checked {
-        Ok(found) => found,
-        Err(why) => fompi_base::config::is_first_rank().then(|| JobFindings {
-            findings: own.into_iter().chain([no_exchange(why)]).collect(),
-            nodes: Vec::new(),
-        }),
-    }
-}
-
-/// Joins the other ranks. Ends this process if the MPI does not connect them.
-fn join() -> Result<JobGroup, String> {
-    let (joined, waits) = mpsc::channel::<()>();
-    thread::spawn(move || {
-        if waits.recv_timeout(MPI_STARTS) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let seconds = MPI_STARTS.as_secs();
-            let finding = no_exchange(format!("it has not connected the ranks in {seconds} s"));
-            crate::output::print_lines(&finding.lines());
-            std::process::exit(1);
-        }
-    });
-    let group = launched_job::join(None, None)?;
-    // The first exchange makes the connections.
-    group.gather("")?;
-    drop(joined);
-    Ok(group)
+    checked.unwrap_or_else(alone)
 }
 
 fn no_exchange(why: String) -> Finding {
@@ -113,7 +91,7 @@ fn no_exchange(why: String) -> Finding {
     }
 }
 
-fn check(group: JobGroup, own: &RankFacts) -> Result<Option<JobFindings>, String> {
+fn check(group: JobGroup, own: &RankFacts) -> Result<Option<Report>, String> {
     let facts = launched_job::exchange(&group, own)?;
     let places: Vec<RankPlace> = facts.iter().map(|facts| facts.place.clone()).collect();
     let nodes = nodes_of(&places);
@@ -125,7 +103,7 @@ fn check(group: JobGroup, own: &RankFacts) -> Result<Option<JobFindings>, String
     let is_first = group.rank() == 0;
     group.end();
     let nodes = nodes.into_iter().map(|node| node.name).collect();
-    Ok(is_first.then_some(JobFindings { findings, nodes }))
+    Ok(is_first.then_some(Report { findings, nodes }))
 }
 
 /// The findings of the first rank of each node; with the names of the nodes, unless all have them.

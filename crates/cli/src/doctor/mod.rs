@@ -12,20 +12,9 @@ mod program_checks;
 use crate::command_line::DoctorOptions;
 use crate::found_library::find_library;
 use crate::launched_job::is_rank;
-use crate::output::{print_json, print_lines};
-use findings::{FileRoot, Finding, Severity};
+use findings::{FileRoot, Report};
 use fompi_base::config;
-use serde::Serialize;
 use std::process::ExitCode;
-
-/// The answer, as `--json` prints it.
-#[derive(Serialize)]
-struct Report {
-    findings: Vec<Finding>,
-    /// the nodes of the job, if this process is a rank of one
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    nodes: Vec<String>,
-}
 
 /// Runs all checks, and prints what they have found. Status 1: an error or a warning.
 pub fn print(options: &DoctorOptions) -> ExitCode {
@@ -41,33 +30,17 @@ pub fn print(options: &DoctorOptions) -> ExitCode {
     findings.extend(kernel_checks::all(&root));
     findings.extend(memory_checks::all(&root));
     findings.extend(network_checks::all(&root));
-    let mut nodes = Vec::new();
-    if is_rank() {
+    let report = if is_rank() {
+        let too_late = |report: Report| {
+            report.print(options.json);
+        };
         // Rank 0 prints.
-        let Some(found) = job_checks::all(findings, library.as_deref().ok()) else {
+        let Some(report) = job_checks::all(&findings, library.as_deref().ok(), too_late) else {
             return ExitCode::SUCCESS;
         };
-        (findings, nodes) = (found.findings, found.nodes);
-    }
-    findings.sort_by_key(|finding| finding.severity);
-    let is_well = findings.iter().all(|finding| finding.severity == Severity::Note);
-    let report = Report { findings, nodes };
-    let printed = if options.json { print_json(&report) } else { print_lines(&report.lines()) };
-    if is_well { printed } else { ExitCode::FAILURE }
-}
-
-impl Report {
-    fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<_> = self.findings.iter().flat_map(Finding::lines).collect();
-        let on = match self.nodes.as_slice() {
-            [] => String::new(),
-            nodes => format!(" on {}", nodes.join(", ")),
-        };
-        lines.push(match self.findings.len() {
-            0 => format!("no problem found{on}"),
-            1 => format!("1 finding{on}"),
-            count => format!("{count} findings{on}"),
-        });
-        lines
-    }
+        report
+    } else {
+        Report { findings, nodes: Vec::new() }
+    };
+    report.print(options.json)
 }

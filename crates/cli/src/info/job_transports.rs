@@ -3,7 +3,7 @@
 
 use super::machine_facts::{kernel, size, why_no_adoption};
 use crate::launched_job::{self, JobNode, RankPlace, named, nodes_of};
-use fompi_base::config::{Config, Net};
+use fompi_base::config::{self, Config, Net};
 use fompi_fabric::layout::RANKS_MAX;
 use fompi_fabric::net::why_no_device;
 use fompi_selftest::job_group::{GroupWindow, JobGroup, WindowAnswer};
@@ -103,17 +103,23 @@ impl From<WindowAnswer> for Answer {
     }
 }
 
-/// Asks all ranks. Returns the report on rank 0, and on a rank that cannot ask. Collective.
-pub fn of(library: Option<&Path>, mpi: Option<&Path>) -> Option<JobTransports> {
-    let asked = match library {
-        Some(library) => launched_job::join(Some(library), mpi).and_then(ask),
-        None => Err("there is no libfompi.so".into()),
+/// Asks all ranks by an MPI library, or by that of the launcher. Returns the report on rank 0; if
+/// the ranks cannot be asked, with the reason. If the MPI does not connect them in time, `too_late`
+/// gets that report, and this process ends. Collective.
+pub fn of(
+    library: Option<&Path>,
+    mpi: Option<&Path>,
+    too_late: impl FnOnce(JobTransports) + Send,
+) -> Option<JobTransports> {
+    let without = |why| {
+        config::is_first_rank()
+            .then(|| JobTransports { why_not: Some(why), ..JobTransports::default() })
     };
-    match asked {
-        Ok(report) => report,
-        Err(why) => fompi_base::config::is_first_rank()
-            .then(|| JobTransports { why_not: Some(why), ..JobTransports::default() }),
-    }
+    let Some(library) = library else { return without("there is no libfompi.so".into()) };
+    let joined = launched_job::join(Some(library), mpi, |why| {
+        without(why).map(too_late);
+    });
+    joined.and_then(ask).unwrap_or_else(without)
 }
 
 fn ask(group: JobGroup) -> Result<Option<JobTransports>, String> {

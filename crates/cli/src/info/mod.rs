@@ -24,11 +24,11 @@ use std::process::{Command, ExitCode};
 
 /// The answer, as `--json` prints it.
 #[derive(Serialize)]
-struct Info {
-    libfompi: LibraryReport,
+struct Info<'a> {
+    libfompi: &'a LibraryReport,
     #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<ProgramReport>,
-    machine: Vec<MachineFact>,
+    program: Option<&'a ProgramReport>,
+    machine: &'a [MachineFact],
     /// the job that this process is a rank of
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<JobTransports>,
@@ -71,18 +71,21 @@ pub fn print(options: &InfoOptions) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let machine = if config::is_first_rank() { machine_facts::all() } else { Vec::new() };
     let mpi = program.as_ref().and_then(ProgramReport::mpi_library);
-    let job = is_rank().then(|| job_transports::of(libfompi.library.as_deref(), mpi));
-    let job = match job {
-        // Rank 0 prints.
-        Some(None) => return ExitCode::SUCCESS,
-        job => job.flatten(),
+    let print = |job: Option<JobTransports>| {
+        let info = Info { libfompi: &libfompi, program: program.as_ref(), machine: &machine, job };
+        if options.json { print_json(&info) } else { print_lines(&info.lines()) }
     };
-    let info = Info { libfompi, program, machine: machine_facts::all(), job };
-    if options.json {
-        return print_json(&info);
+    if !is_rank() {
+        return print(None);
     }
-    print_lines(&info.lines())
+    let too_late = |job| {
+        print(Some(job));
+    };
+    // Rank 0 prints.
+    let job = job_transports::of(library.as_deref(), mpi, too_late);
+    job.map_or(ExitCode::SUCCESS, |job| print(Some(job)))
 }
 
 /// Replaces this process by one into which the library is preloaded, as into the ranks of fompirun:
@@ -119,9 +122,9 @@ fn library_report() -> LibraryReport {
     LibraryReport { library: found.ok(), version, preloaded, why_not }
 }
 
-impl Info {
+impl Info<'_> {
     fn lines(&self) -> Vec<String> {
-        let LibraryReport { library, version, preloaded, why_not } = &self.libfompi;
+        let LibraryReport { library, version, preloaded, why_not } = self.libfompi;
         let path = library.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let mut lines = vec![match (version, why_not) {
             (Some(version), _) => format!("libfompi: {version} ({path})"),
@@ -130,7 +133,7 @@ impl Info {
         if *preloaded {
             lines.push("    LD_PRELOAD has a libfompi.so in this environment".into());
         }
-        lines.extend(self.program.iter().flat_map(ProgramReport::lines));
+        lines.extend(self.program.iter().flat_map(|program| program.lines()));
         lines.push("this machine:".into());
         lines.extend(self.machine.iter().map(MachineFact::line));
         lines.extend(self.job.iter().flat_map(JobTransports::lines));
