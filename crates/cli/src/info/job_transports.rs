@@ -218,7 +218,8 @@ impl WindowReport {
             transport: transport.unwrap_or_else(|| "host MPI".into()),
             why_not: Vec::new(),
         };
-        for line in answers.iter().flat_map(|answer| &answer.said) {
+        let lines = || answers.iter().flat_map(|answer| &answer.said);
+        for line in lines() {
             if let Some((_, made)) = line.split_once(", transport: ") {
                 // The interface and the ABI follow the name of the transport.
                 let whole = made.rsplit_once(" (").map_or(made, |(whole, _)| whole);
@@ -233,6 +234,11 @@ impl WindowReport {
             if !report.why_not.iter().any(|known| known == reason) {
                 report.why_not.push(reason.to_owned());
             }
+        }
+        // Memory of malloc mostly begins inside of a page.
+        let in_part = lines().any(|line| line.ends_with(" bytes adopted as shared memory"));
+        if report.is_unexplained() && in_part {
+            report.why_not.push("only whole pages of its memory are shared memory".into());
         }
         report
     }
@@ -320,6 +326,16 @@ mod tests {
         let report = WindowReport::of("MPI_Win_create", &answers.iter().collect::<Vec<_>>());
         assert_eq!(report.transport, "TCP between nodes by eth0, 10.77.0.1");
         assert_eq!(report.why_not, Vec::<String>::new());
+    }
+
+    #[test]
+    fn memory_that_is_adopted_in_part_is_a_reason() {
+        let made = "MPI_Win_create: 2 ranks, 8192 bytes, transport: process_vm (MPICH ABI)";
+        let adopted = "MPI_Win_create: rank 0: 4096 bytes adopted as shared memory";
+        let answers = [answer(Some("process_vm"), &[made, adopted])];
+        let report = WindowReport::of("MPI_Win_create", &answers.iter().collect::<Vec<_>>());
+        assert_eq!(report.transport, "process_vm");
+        assert_eq!(report.why_not, ["only whole pages of its memory are shared memory"]);
     }
 
     #[test]
