@@ -209,6 +209,24 @@ def test_info_of_a_python_with_another_launcher(folder):
                     program["launcher"]["why_not"])
 
 
+def test_info_asks_a_launcher_that_is_a_script_of_its_own_installation(folder):
+    """As fompirun would start it: its companion comes first in PATH."""
+    said = {"file": f"/x/{MODULE}", "version": "4.1.2", "library": "/x/libmpi.so.12.1"}
+    path = python(folder, said)
+    (path.parent / "mpirun").write_text("#!/bin/sh\nexec mpiexec.hydra --version\n")
+    (path.parent / "mpiexec.hydra").write_text("#!/bin/sh\necho 'HYDRA 98.7'\n")
+    for name in ("mpirun", "mpiexec.hydra"):
+        (path.parent / name).chmod(0o755)
+    assert answer("info", path)["program"]["launcher"]["version"] == "HYDRA 98.7"
+
+
+def test_info_of_a_python_with_intel_mpi_under_a_name_without_version(folder):
+    library = folder / "libmpi.so"
+    library.write_bytes(b"\x7fELF Intel(R) MPI Library 2021")
+    said = {"file": f"/x/{MODULE}", "version": "4.1.2", "library": str(library)}
+    assert answer("info", python(folder, said, "HYDRA"))["program"]["mpi"]["abi"] == "MPICH ABI"
+
+
 def test_info_of_a_python_without_mpi4py(folder):
     path = python(folder, {})
     assert answer("info", path)["program"]["mpi"]["why_not"] == f"{path} has no mpi4py"

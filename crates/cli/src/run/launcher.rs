@@ -3,7 +3,8 @@
 use crate::found_library::{has_text, own_folder};
 use crate::searched_path::{in_path, is_executable};
 use fompi_base::messages::{self, Line, filled};
-use std::ffi::OsStr;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -62,7 +63,12 @@ pub struct Launcher {
 impl Launcher {
     /// Asks a program for its version. `why`: the reason to choose it.
     pub fn at(path: PathBuf, why: &'static str) -> Launcher {
-        let said = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
+        let mut asked = Command::new(&path);
+        asked.arg("--version").stdin(Stdio::null());
+        if let Some(searched) = path_for(&path) {
+            asked.env("PATH", searched);
+        }
+        let said = asked.output();
         let bytes = said.map(|said| [said.stdout, said.stderr].concat()).unwrap_or_default();
         Launcher { path, version: String::from_utf8_lossy(&bytes).into_owned(), why }
     }
@@ -148,6 +154,17 @@ impl Launcher {
         own.or_else(|| names.iter().filter_map(in_path).find_map(suits))
             .or_else(|| suits("/usr/bin/mpirun".into()))
     }
+}
+
+/// Returns a PATH with the folder of a launcher, because launchers that are scripts call their
+/// companions by name; `None` if PATH has it.
+pub fn path_for(launcher: &Path) -> Option<OsString> {
+    let folder = std::path::absolute(launcher).ok()?.parent()?.to_owned();
+    let path = env::var_os("PATH").unwrap_or_default();
+    if env::split_paths(&path).any(|one| one == folder) {
+        return None;
+    }
+    env::join_paths([folder].into_iter().chain(env::split_paths(&path))).ok()
 }
 
 /// Whether a library is Intel MPI's: MPICH's launcher starts its programs, but many ranks crash.

@@ -13,7 +13,9 @@ use crate::python_module::MpiModule;
 use crate::searched_path::in_path;
 use clap::{CommandFactory, Parser};
 use fompi_base::messages::{self, Line, filled};
-use launcher::{FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library};
+use launcher::{
+    FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library, path_for,
+};
 use linked::{is_elf, libraries_of};
 use named_program::{find_program, look_at};
 use std::env;
@@ -163,13 +165,7 @@ fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<Ex
 fn execute(needs: &Needs, command: &[OsString]) -> Line {
     let mut job = Command::new(&command[0]);
     job.args(&command[1..]).env_remove("FOMPI_LIB"); // which means nothing to the library itself
-    // Launchers that are scripts call their companions by name.
-    let launcher = std::path::absolute(&needs.launcher.path).unwrap_or_default();
-    let folder = launcher.parent().unwrap_or(Path::new("/")).to_owned();
-    let path = env::var_os("PATH").unwrap_or_default();
-    if !env::split_paths(&path).any(|one| one == folder)
-        && let Ok(path) = env::join_paths([folder].into_iter().chain(env::split_paths(&path)))
-    {
+    if let Some(path) = path_for(&needs.launcher.path) {
         job.env("PATH", path);
     }
     // Without this, Open MPI 5 starts what the ranks spawn without what -x says.
