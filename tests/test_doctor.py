@@ -123,6 +123,18 @@ def test_first_line_names_what_is_wrong(name):
     check(first, *doctor(*before, **settings))
 
 
+@pytest.mark.parametrize("subcommand", ("info", "doctor"))
+def test_the_launcher_of_the_job_is_that_which_has_started_it(subcommand, folder):
+    """The program has another MPI than the launcher, although fompirun would choose the right one."""
+    program = folder / "app"
+    subprocess.run(["mpicc.openmpi", "-o", program, C_TESTS / "installed" / "app.c"], check=True)
+    said = subprocess.run(["mpirun.mpich", "-n", "2", FOMPI, subcommand, program], env=environment({}),
+                          capture_output=True, text=True, timeout=60).stdout
+    start = {"info": "this job: its ranks cannot be asked: ", "doctor": "error: program: "}[subcommand]
+    why = "each rank will be alone: the program has the Open MPI ABI, the launcher the MPICH ABI"
+    assert f"{start}{why}" in said.splitlines()
+
+
 @pytest.fixture
 def deny(folder):
     """A program that starts another one without a system call."""

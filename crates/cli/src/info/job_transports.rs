@@ -108,7 +108,7 @@ impl From<WindowAnswer> for Answer {
 /// gets that report, and this process ends. Collective.
 pub fn of(
     library: Option<&Path>,
-    mpi: Option<&Path>,
+    mpi: Result<Option<&Path>, &str>,
     too_late: impl FnOnce(JobTransports) + Send,
 ) -> Option<JobTransports> {
     let without = |why| {
@@ -116,6 +116,10 @@ pub fn of(
             .then(|| JobTransports { why_not: Some(why), ..JobTransports::default() })
     };
     let Some(library) = library else { return without("there is no libfompi.so".into()) };
+    let mpi = match mpi {
+        Ok(mpi) => mpi,
+        Err(why) => return without(why.into()),
+    };
     let joined = launched_job::join(Some(library), mpi, |why| {
         without(why).map(too_late);
     });

@@ -72,7 +72,10 @@ pub fn print(options: &InfoOptions) -> ExitCode {
         }
     };
     let machine = if config::is_first_rank() { machine_facts::all() } else { Vec::new() };
-    let mpi = program.as_ref().and_then(ProgramReport::mpi_library);
+    let mpi = match program.as_ref().and_then(ProgramReport::launcher_problem) {
+        Some(why) => Err(why),
+        None => Ok(program.as_ref().and_then(ProgramReport::mpi_library)),
+    };
     let print = |job: Option<JobTransports>| {
         let info = Info { libfompi: &libfompi, program: program.as_ref(), machine: &machine, job };
         if options.json { print_json(&info) } else { print_lines(&info.lines()) }

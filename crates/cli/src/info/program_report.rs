@@ -1,11 +1,13 @@
 //! The MPI, the launcher and the layer of one-sided calls that a program gets, and why.
 
+use crate::launched_job::is_rank;
 use crate::python_module::MpiModule;
 use crate::run::check::check;
 use crate::run::launcher::{Launcher, LauncherFamily, interpreter_of, is_intels_library};
 use crate::run::linked::{is_elf, libraries_of};
 use crate::run::needs_of;
 use crate::searched_path::in_path;
+use crate::selftest::mpi_libraries;
 use fompi_base::messages::{self, Line, filled};
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -184,6 +186,16 @@ fn launcher_of(
     library: Option<&Path>,
     mpi: &MpiReport,
 ) -> LauncherReport {
+    if is_rank()
+        && let Some((family, path)) = mpi_libraries::own_launcher()
+    {
+        return LauncherReport {
+            path: Some(path),
+            version: None,
+            why: Some("it has started this rank"),
+            why_not: differs(mpi, Some(family)),
+        };
+    }
     let found = match kind {
         ProgramKind::Launcher => Ok(Launcher::at(path.to_owned(), "it is named")),
         _ => {
@@ -199,18 +211,22 @@ fn launcher_of(
             return LauncherReport { path: None, version: None, why: None, why_not };
         }
     };
-    let own = launcher.family().map(abi_of_family);
-    let differs = mpi.abi.zip(own).filter(|(abi, own)| abi != own && *abi != "MPI-5 ABI");
     LauncherReport {
+        why_not: differs(mpi, launcher.family()),
         version: launcher.version_line().map(|line| {
             line.split_once(": ").map_or(line.clone(), |(_, version)| version.to_owned())
         }),
         why: Some(launcher.why),
-        why_not: differs.map(|(abi, own)| {
-            format!("each rank will be alone: the program has the {abi}, the launcher the {own}")
-        }),
         path: Some(launcher.path),
     }
+}
+
+/// Why a launcher of a family does not suit an MPI.
+fn differs(mpi: &MpiReport, launcher: Option<LauncherFamily>) -> Option<String> {
+    let (abi, own) = mpi.abi.zip(launcher.map(abi_of_family))?;
+    (abi != own && abi != "MPI-5 ABI").then(|| {
+        format!("each rank will be alone: the program has the {abi}, the launcher the {own}")
+    })
 }
 
 fn layer_of(path: &Path, kind: ProgramKind, has_library: bool, mpi: &MpiReport) -> LayerReport {
@@ -234,6 +250,11 @@ impl ProgramReport {
     /// Returns the MPI library of the program.
     pub fn mpi_library(&self) -> Option<&Path> {
         self.mpi.library.as_deref()
+    }
+
+    /// Returns why the launcher does not suit the program, if it does not.
+    pub fn launcher_problem(&self) -> Option<&str> {
+        self.launcher.why_not.as_deref()
     }
 
     /// Returns why the program does not run on libfompi, if it does not.

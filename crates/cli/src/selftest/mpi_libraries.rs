@@ -15,15 +15,19 @@ const ANCESTORS: usize = 16;
 
 /// Returns the libraries that may be the MPI of this rank, the most likely one first.
 pub fn candidates() -> Vec<PathBuf> {
-    let own = std::process::id().cast_signed();
-    let above = std::iter::successors(Some(own), |pid| parent(Path::new("/proc"), *pid));
-    let programs =
-        above.take(ANCESTORS).filter_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
-    let launcher = programs.filter_map(|path| Some((family_of(&path)?, path))).next();
-    match launcher {
+    match own_launcher() {
         Some((family, path)) => of_launcher(family, &path),
         None => names(family_of_environment()).into_iter().map(PathBuf::from).collect(),
     }
+}
+
+/// Returns the program of a launcher that has started this process, and its family.
+pub fn own_launcher() -> Option<(LauncherFamily, PathBuf)> {
+    let own = std::process::id().cast_signed();
+    let above = std::iter::successors(Some(own), |pid| parent(Path::new("/proc"), *pid));
+    let mut programs =
+        above.take(ANCESTORS).filter_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
+    programs.find_map(|path| Some((family_of(&path)?, path)))
 }
 
 /// The family of a program of a launcher.
