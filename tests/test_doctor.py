@@ -45,6 +45,7 @@ SCRIPTS = {
     "Slingshot": (CLASSES + "mkdir -p /sys/class/cxi/cxi0 && ", False, {},
                   r"warning: network: the host MPI may use Slingshot"),
     "shm": ("mount -t tmpfs -o size=1M none /dev/shm && ", False, {}, r"warning: /dev/shm: 1 MiB are free"),
+    "no-proc": ("mount -t tmpfs none /proc && ", False, {"FOMPI_LIB": ""}, r"error: /proc: /proc is not mounted"),
     "GPU": ("mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia && "
             "echo 550 >/proc/driver/nvidia/version && ", False, {}, r"note: GPU: "),
     "loopback": ("ip link set lo up && ", True, {}, r"note: network: no interface but loopback"),
@@ -64,6 +65,9 @@ WORDS = {
                 r"error: libfompi.so: FOMPI_LIB=/nowhere/libfompi.so: no such file"),
     "loader": ([], {"FOMPI_LIB": str(C_TESTS / "robustness" / "deny.c")},
                r"error: libfompi.so: the loader refuses"),
+    "disabled": ([], {"FOMPI_DISABLE": "1"},
+                 r"error: variable: FOMPI_DISABLE=1 \(from environment\): the host MPI serves all windows"),
+    "file-size": (["prlimit", "--fsize=4096"], {}, r"warning: ulimit -f: .* 4096 bytes"),
 }
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of root")
 
@@ -121,6 +125,13 @@ def test_first_line_names_what_is_wrong(name):
     if "unshare" in before and os.geteuid() != 0:
         before = [*before, "--map-root-user"]
     check(first, *doctor(*before, **settings))
+
+
+def test_a_preloaded_library_that_is_not_there_is_named():
+    """The loader names it, too."""
+    answer = subprocess.run([FOMPI, "doctor"], env=environment({"LD_PRELOAD": "/nowhere/libfompi.so"}),
+                            capture_output=True, text=True, timeout=60)
+    check(r"error: LD_PRELOAD: /nowhere/libfompi.so: no such file", answer.returncode, answer.stdout.splitlines())
 
 
 @pytest.mark.parametrize("subcommand", ("info", "doctor"))

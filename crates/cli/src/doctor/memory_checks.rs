@@ -22,6 +22,7 @@ pub fn all(root: &FileRoot) -> Vec<Finding> {
         descriptors(limit(Resource::Nofile)),
         locked(limit(Resource::Memlock), has_device),
         address_space(limit(Resource::As)),
+        file_bytes(limit(Resource::Fsize)),
         control_group(memory_limits::Limits::now()),
         shm(),
     ];
@@ -78,6 +79,20 @@ fn address_space(soft: Option<u64>) -> Option<Finding> {
     })
 }
 
+/// `ulimit -f`: shared memory is a file.
+fn file_bytes(soft: Option<u64>) -> Option<Finding> {
+    let soft = soft?;
+    Some(Finding {
+        severity: Severity::Warning,
+        check: "ulimit -f",
+        problem: format!(
+            "a file of a process is limited to {soft} bytes, and so is the memory that it shares"
+        ),
+        remedy: "ulimit -f unlimited".into(),
+        page: "docs/guide/clusters.md#requirements-between-nodes",
+    })
+}
+
 /// The memory of the control group.
 fn control_group(limits: memory_limits::Limits) -> Option<Finding> {
     let least = limits.least();
@@ -128,7 +143,8 @@ mod tests {
         assert_eq!(locked(Some(64 << 10), false), None);
         assert_eq!(locked(None, true), None);
         assert!(locked(Some(64 << 10), true).unwrap().problem.contains("64 KiB"));
-        assert_eq!(address_space(None), None);
+        assert_eq!((address_space(None), file_bytes(None)), (None, None));
+        assert!(file_bytes(Some(0)).unwrap().problem.contains("limited to 0 bytes"));
         assert!(address_space(Some(4 << 30)).unwrap().problem.contains("4096 MiB"));
     }
 }

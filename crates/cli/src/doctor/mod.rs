@@ -22,12 +22,15 @@ pub fn print(options: &DoctorOptions) -> ExitCode {
     // The settings are those that the library itself would have.
     let settings = config::settings_with(library.as_deref().ok());
     let root = FileRoot("/".into());
-    let mut findings = program_checks::of_library(library.as_ref());
+    // First: without /proc, no other check finds anything.
+    let mut findings = kernel_checks::all(&root);
+    findings.extend(program_checks::of_library(library.as_ref()));
     findings.extend(program_checks::of_variables(&settings));
+    let preload = std::env::var("LD_PRELOAD").unwrap_or_default();
+    findings.extend(program_checks::of_preload(&preload, library.as_deref().ok()));
     findings
         .extend(program_checks::of_program(options.program.as_deref(), library.as_deref().ok()));
     findings.extend(program_checks::of_gpus(&root));
-    findings.extend(kernel_checks::all(&root));
     findings.extend(memory_checks::all(&root));
     findings.extend(network_checks::all(&root));
     let report = if is_rank() {
