@@ -63,8 +63,8 @@ WORDS = {
     "variable": ([], {"FOMPI_VERBOS": "1"}, r"error: variable: .*FOMPI_VERBOS\b"),
     "library": ([], {"FOMPI_LIB": "/nowhere/libfompi.so"},
                 r"error: libfompi.so: FOMPI_LIB=/nowhere/libfompi.so: no such file"),
-    "loader": ([], {"FOMPI_LIB": str(C_TESTS / "robustness" / "deny.c")},
-               r"error: libfompi.so: the loader refuses"),
+    "other-file": ([], {"FOMPI_LIB": str(C_TESTS / "robustness" / "deny.c")},
+                   r"error: libfompi.so: FOMPI_LIB=.*/deny.c: the file has no version of libfompi"),
     "disabled": ([], {"FOMPI_DISABLE": "1"},
                  r"error: variable: FOMPI_DISABLE=1 \(from environment\): the host MPI serves all windows"),
     "file-size": (["prlimit", "--fsize=4096"], {}, r"warning: ulimit -f: .* 4096 bytes"),
@@ -125,6 +125,12 @@ def test_first_line_names_what_is_wrong(name):
     if "unshare" in before and os.geteuid() != 0:
         before = [*before, "--map-root-user"]
     check(first, *doctor(*before, **settings))
+
+
+def test_a_library_that_the_loader_refuses_is_named(folder):
+    (folder / "libfompi.so").write_text("libfompi version 1.2.3")
+    first = r"error: libfompi.so: the loader refuses"
+    check(first, *doctor(FOMPI_LIB=str(folder / "libfompi.so")))
 
 
 def test_a_preloaded_library_that_is_not_there_is_named():

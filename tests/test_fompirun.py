@@ -289,6 +289,7 @@ def test_reader_that_has_read_enough():
 
 def test_library_that_is_not_there():
     refused("no such file", "-n", 1, "true", FOMPI_LIB="/no/lib")
+    refused("has no version of libfompi", "-n", 1, "true", FOMPI_LIB="/etc/hosts")
 
 
 def test_mpich_does_not_search_the_folder(folder):

@@ -97,6 +97,12 @@ def test_library_that_is_not_there(python, folder):
                python("-c", code)[1])
 
 
+def test_library_that_is_another_one(python):
+    code = ("import os, _ctypes; os.environ['FOMPI_LIB'] = _ctypes.__file__; import fompi")
+    assert has("^ImportError: libfompi cannot be loaded: .*undefined symbol: fompi_version",
+               python("-c", code)[1])
+
+
 def test_pth_needs_pip(python):
     """The sources are not what pip has installed."""
     status, lines = python("-m", "fompi", "--enable-pth")

@@ -19,9 +19,14 @@ pub fn own_folder() -> PathBuf {
 /// installation; otherwise the reason.
 pub fn find_library() -> Result<PathBuf, Line> {
     if let Some(named) = env::var_os("FOMPI_LIB").filter(|name| !name.is_empty()) {
-        let path = fs::canonicalize(&named).ok().filter(|path| path.is_file());
-        let named = named.display();
-        return path.ok_or_else(|| filled!(messages::FOMPI_LIB_ABSENT; path = named).line());
+        let (found, path) = (fs::canonicalize(&named), named.display());
+        return match found.ok().filter(|path| path.is_file()) {
+            None => Err(filled!(messages::FOMPI_LIB_ABSENT; path).line()),
+            Some(file) if version_of(&file).is_none() => {
+                Err(filled!(messages::FOMPI_LIB_OTHER; path).line())
+            }
+            Some(file) => Ok(file),
+        };
     }
     let here = own_folder();
     let multiarch = format!("../lib/{}-linux-gnu", env::consts::ARCH);

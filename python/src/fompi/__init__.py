@@ -133,8 +133,10 @@ def _load() -> tuple[ctypes.CDLL, str]:
             "fompi first, or start the program by fompirun"
         )
     try:
-        return ctypes.CDLL(library(), mode=ctypes.RTLD_GLOBAL), "import"
-    except OSError as error:
+        loaded = ctypes.CDLL(library(), mode=ctypes.RTLD_GLOBAL)
+        _ = loaded.fompi_version  # FOMPI_LIB may name another library.
+        return loaded, "import"
+    except (OSError, AttributeError) as error:
         raise ImportError(f"libfompi cannot be loaded: {error}") from error
 
 

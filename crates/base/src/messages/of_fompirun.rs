@@ -80,6 +80,10 @@ super::message::messages! {
         "invalid command line: {why}"
         "The arguments cannot be parsed, or cannot be printed as one command."
         "Compare the command with `fompirun --help`.";
+    FOMPI_LIB_OTHER "E136"
+        "FOMPI_LIB={path}: the file has no version of libfompi"
+        "FOMPI_LIB names a file that is no libfompi.so."
+        "Correct FOMPI_LIB, or unset it to use the library of the installation.";
     STATIC_MPI "W041"
         "{program} has a static MPI: libfompi cannot be used, and its own one-sided layer runs"
         "No library can come before an MPI that is part of the program."
