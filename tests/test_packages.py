@@ -80,13 +80,14 @@ def test_the_same_sources_give_the_same_files(dist, folder):
 
 
 def test_list_of_crates(dist):
-    """It has the crates of Cargo.lock that the library consists of, each once, and no path of this
-    machine."""
+    """It has the crates of Cargo.lock that the library and its programs consist of, each once, and no
+    path of this machine."""
     text = (dist / f"fompi-{version()}.cdx.json").read_text()
     parts = [(part["name"], part["version"]) for part in json.loads(text)["components"]]
     assert len(parts) == len(set(parts))
     names = {name for name, _ in parts}
     assert {"libc", "parking_lot", "siphasher", "smallvec", "socket2", "fompi-epoch"} <= names
+    assert {"fompi-cli", "fompi-selftest", "clap", "serde_json", "rustix"} <= names
     assert str(TOP) not in text and "/tmp/" not in text
 
 
