@@ -102,9 +102,7 @@ class Mpi:
 
     def cluster_command(self, ranks, per_node, preload, program, values, seconds, options=()):
         """The same on the nodes of scripts/dev/cluster; the ranks have the settings in `values`."""
-        kind = "openmpi5" if self.name == "openmpi" and self.version[0] >= "5" else self.name
-        command = [str(CLUSTER), "mpirun", "--timeout", str(seconds), "--mpi",
-                   f"{kind}:{self.prefix}" if self.prefix else kind,
+        command = [str(CLUSTER), "mpirun", "--timeout", str(seconds), "--mpi", str(self.prefix or self.name),
                    "-n", str(ranks), "--ppn", str(per_node), *options]
         settings = {name: value for name, value in values.items()
                     if name.startswith(("FOMPI_", "CHECK_"))}
