@@ -1,13 +1,16 @@
 """fompi selftest on each MPI: it passes on libfompi, alone and under the launcher, and names a call
-that is wrong, hangs, or ends the job.
+that is wrong, hangs, or ends the job. Its checks of libfabric run over TCP, and notice a libfabric
+that is broken.
 
 usage: /usr/bin/python3 -m pytest tests/test_selftest.py
        /usr/bin/python3 -m pytest tests/test_selftest.py --mpi PREFIX
 """
 
+import ctypes
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,13 @@ ABIS = {"mpich": "MPICH ABI", "intel": "MPICH ABI", "openmpi": "Open MPI ABI"}
 CHECKS = {"creation", "attributes", "fence", "exclusive lock", "put, get", "operations",
           "atomic: one element", "atomic: several elements", "busy target", "free"}
 SECONDS = 240
+PROVIDER = "tcp;ofi_rxm"
+# The checks of libfabric over that provider, with the outcomes that each may have.
+FABRIC_CHECKS = {
+    "write, read, add, swap": {"passed"}, "target computes": {"passed", "observed"},
+    "delivered write": {"passed"}, "write, delivered write": {"observed"},
+    "write, add": {"observed"}, "write, read": {"observed"}, "adds and loads": {"passed"},
+    "stale keys": {"passed"}}
 
 
 @pytest.fixture
@@ -40,6 +50,37 @@ def broken(mpi, folder):
         target = folder / "libbroken.so"
         subprocess.run([mpi.cc, "-shared", "-fPIC", f"-DBROKEN={how}", "-o", target,
                         C_TESTS / "robustness" / "plugin" / "broken_calls.c"], check=True, env=mpi.environment())
+        return target
+    return build
+
+
+@pytest.fixture
+def fabric(mpi):
+    """Runs the checks of libfabric alone, between two ranks on this machine as two nodes."""
+    try:
+        ctypes.CDLL("libfabric.so.1")
+    except OSError as error:
+        pytest.skip(f"libfabric: {error}")
+
+    def run(*words, provider=PROVIDER, **env):
+        skips = [word for window in WINDOWS for word in ("--skip", window)]
+        words = [programs.FOMPIRUN, "--mpi", mpi.prefix or mpi.name, "-n", 2, FOMPI, "selftest",
+                 "--libfabric", provider, *skips, *words]
+        return call(*words, seconds=SECONDS, FOMPI_LIB=programs.default_library(),
+                    FOMPI_RANKS_PER_NODE=1, FOMPI_NET="tcp", **env)
+    return run
+
+
+@pytest.fixture
+def broken_fabric(folder):
+    """Builds a library that breaks libfabric, to be preloaded."""
+    if not Path("/usr/include/rdma/fabric.h").exists():
+        pytest.skip("libfabric has no headers here")
+
+    def build(how):
+        target = folder / "libbroken.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", f"-DBROKEN={how}", "-o", target,
+                        C_TESTS / "tools" / "broken_fabric.c"], check=True)
         return target
     return build
 
@@ -74,6 +115,7 @@ def test_all_passes_on_each_transport(mpi, selftest):
         assert {speed["operation"] for speed in job["speeds"]} == operations
         assert all(0 < speed["least"] <= speed["median"] for speed in job["speeds"])
     assert verdict["line"].startswith(f"fompi selftest: libfompi {version()}; {ABIS[mpi.name]}; ")
+    assert any(why.startswith("libfabric: ") for why in verdict["left_out"])
 
 
 @pytest.mark.first_mpi_in_gate
@@ -92,6 +134,7 @@ def test_as_a_program_of_the_launcher(mpi):
     assert re.search(number, line) and re.search("; 2 ranks, nodes: 1; .* 0 failed$", line)
     rows = [line.split() for line in lines]
     assert ["busy", "target", *["passed"] * 5] in rows
+    assert "not tested: libfabric: ranks on two nodes are needed" in lines
 
 
 def test_under_fompirun(mpi):
@@ -156,6 +199,37 @@ def test_checks_that_cannot_run(selftest):
                for line in lines)
     status, lines = call(FOMPI, "selftest", "--mpi", "nosuch")
     assert status == 2 and any("mpirun.nosuch" in line for line in lines)
+
+
+def test_libfabric(fabric):
+    status, lines = fabric("--json")
+    verdict = json.loads("\n".join(lines[lines.index("{"):lines.index("}") + 1]))
+    (job,) = verdict["jobs"]
+    found = {check["check"]: check["outcome"] for check in job["checks"]}
+    assert set(found) == set(FABRIC_CHECKS)
+    assert all(found[check] in outcomes for check, outcomes in FABRIC_CHECKS.items()), found
+    assert status == 0 and job["libfabric"]["provider"] == PROVIDER
+    assert re.search(rf"; libfabric \d+[.]\d+: {PROVIDER}; ", verdict["line"])
+
+
+def test_libfabric_without_the_provider(fabric):
+    status, lines = fabric(provider="nosuch")
+    assert status == 0
+    assert "not tested: libfabric: provider nosuch: fi_getinfo: No data available" in lines
+
+
+@pytest.mark.first_mpi_in_gate
+@pytest.mark.parametrize("how, call, check", [
+    (1, "fi_fetch_atomic on rank 0", "write, read, add, swap"),
+    (2, "an access with a stale key on rank 0", "stale keys"),
+    (3, "fi_write on rank 1", "write, add")])
+def test_broken_libfabric_is_named(fabric, broken_fabric, how, call, check):
+    status, lines = fabric("--limit", 8, LD_PRELOAD=broken_fabric(how))
+    assert status == 1
+    failures = [line for line in lines if line.startswith("FAILED: ")]
+    assert any(line.startswith(f"FAILED: {call}: ") and f"(check {check}, libfabric)" in line
+               for line in failures), failures
+    assert any(re.match(f"FAILED +{check} ", line) for line in lines)
 
 
 def test_page_shows_the_checks_that_run(selftest):

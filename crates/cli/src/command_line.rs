@@ -84,6 +84,9 @@ pub struct SelftestOptions {
     /// Use this MPI library in place of the one that belongs to the launcher
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub library: Option<PathBuf>,
+    /// Check this provider of libfabric between two nodes, which no window uses
+    #[arg(long, value_name = "PROVIDER", default_value = "cxi")]
+    pub libfabric: String,
     /// Time after which a check counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub limit: u64,

@@ -123,7 +123,11 @@ fn end(running: &mut Running, limit: Duration) -> ! {
             thread::sleep(REPORT / 2); // other ranks name their calls first
             report.failures.extend(own);
             let place = running.place.clone();
-            report.checks.push(CheckReport { place, outcome: CheckOutcome::Hangs });
+            report.checks.push(CheckReport {
+                place,
+                outcome: CheckOutcome::Hangs,
+                detail: String::new(),
+            });
             write(report);
         }
         None => thread::sleep(REPORT),

@@ -6,7 +6,7 @@ use crate::job_report::{CallFailure, CheckOutcome, CheckPlace, CheckReport, name
 use crate::opened_mpi::OpenedMpi;
 use fompi_base::number::Number;
 use fompi_datatype::reduce::Op;
-use fompi_host::handle::Handle;
+use fompi_host::handle::{Handle, Status};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 
@@ -31,6 +31,8 @@ pub struct JobRank {
     pub node: RankIn,
     /// number of nodes
     pub nodes: c_int,
+    /// the first rank that is not on the node of rank 0
+    pub elsewhere: Option<c_int>,
     /// MPI_INT64_T
     pub word: Handle,
     place: RefCell<CheckPlace>,
@@ -74,6 +76,7 @@ impl JobRank {
             world: alone,
             node: alone,
             nodes: 1,
+            elsewhere: None,
             word,
             place: RefCell::default(),
             failures: RefCell::default(),
@@ -81,20 +84,21 @@ impl JobRank {
         };
         call!(rank, comm_set_errhandler(comm, rank.mpi.constants.errors_return));
         rank.world = rank.rank_in(comm);
-        (rank.node, rank.nodes) = rank.own_node();
+        (rank.node, rank.nodes, rank.elsewhere) = rank.own_node();
         Ok(rank)
     }
 
-    fn rank_in(&self, comm: Handle) -> RankIn {
+    /// This rank in a communicator.
+    pub fn rank_in(&self, comm: Handle) -> RankIn {
         let (mut me, mut ranks) = (0, 1);
         call!(self, comm_rank(comm, &mut me));
         call!(self, comm_size(comm, &mut ranks));
         RankIn { comm, me, ranks }
     }
 
-    /// Returns the ranks of this node, and the number of nodes. Machines differ by host name;
-    /// FOMPI_RANKS_PER_NODE makes several nodes of one machine.
-    fn own_node(&self) -> (RankIn, c_int) {
+    /// Returns the ranks of this node, the number of nodes, and the first rank elsewhere. Machines
+    /// differ by host name; FOMPI_RANKS_PER_NODE makes several nodes of one machine.
+    fn own_node(&self) -> (RankIn, c_int, Option<c_int>) {
         let RankIn { me, ranks, .. } = self.world;
         let per_node =
             std::env::var("FOMPI_RANKS_PER_NODE").ok().and_then(|text| text.parse().ok());
@@ -111,7 +115,8 @@ impl JobRank {
         let nodes = (0..all.len()).filter(|at| first(&all[*at]) == *at).count();
         let mut comm = 0;
         call!(self, comm_split(self.world.comm, number(first(&own)), me, &mut comm));
-        (self.rank_in(comm), number(nodes))
+        let elsewhere = all.iter().position(|other| *other != all[0]).map(number);
+        (self.rank_in(comm), number(nodes), elsewhere)
     }
 
     /// Notes a call that begins.
@@ -163,7 +168,7 @@ impl JobRank {
     }
 
     /// The sum of a number over all ranks.
-    fn sum(&self, own: i64) -> i64 {
+    pub fn sum(&self, own: i64) -> i64 {
         let (mut sum, op) = (0_i64, self.mpi.op(Op::Sum));
         let (from, to) = ((&raw const own).cast(), (&raw mut sum).cast());
         // SAFETY: two numbers, of the datatype that is named.
@@ -171,19 +176,47 @@ impl JobRank {
         sum
     }
 
+    /// The sum of a number over the ranks of a communicator; calls `meanwhile` until all ranks
+    /// have come.
+    pub fn sum_meanwhile(&self, comm: Handle, own: i64, mut meanwhile: impl FnMut()) -> i64 {
+        let (mut sum, op, call) = (0_i64, self.mpi.op(Op::Sum), &self.mpi.call);
+        let (from, to) = ((&raw const own).cast(), (&raw mut sum).cast());
+        let (mut request, mut is_done, mut status): (_, _, Status) = (0, 0, [0; 8]);
+        hang_watch::calls(None);
+        // SAFETY: two numbers, of the datatype that is named, which live until the end.
+        let mut code = unsafe { (call.iallreduce)(from, to, 1, self.word, op, comm, &mut request) };
+        while code == 0 && is_done == 0 {
+            meanwhile();
+            // SAFETY: the request from above, and local out parameters.
+            code = unsafe { (call.test)(&mut request, &mut is_done, &mut status) };
+        }
+        self.end("iallreduce", code);
+        // SAFETY: a local variable, which the call has written.
+        unsafe { (&raw const sum).read_volatile() }
+    }
+
     /// Runs a check and agrees on its outcome. The check returns why it was left out, the same
     /// on all ranks.
     pub fn check(&self, place: CheckPlace, check: impl FnOnce() -> Option<&'static str>) {
+        self.check_in_detail(place, || {
+            let left_out = check().map(|why| CheckOutcome::LeftOut(why.into()));
+            (left_out.unwrap_or(CheckOutcome::Passed), String::new())
+        });
+    }
+
+    /// Runs a check and agrees on its outcome. The check returns the outcome if no rank fails, and
+    /// a detail, both as they are on rank 0.
+    pub fn check_in_detail(
+        &self,
+        place: CheckPlace,
+        check: impl FnOnce() -> (CheckOutcome, String),
+    ) {
         hang_watch::enter(place.clone());
         self.place.replace(place.clone());
-        let left_out = check();
+        let (outcome, detail) = check();
         hang_watch::calls(None);
-        let outcome = match (self.share_failures(), left_out) {
-            (true, _) => CheckOutcome::Failed,
-            (false, Some(why)) => CheckOutcome::LeftOut(why.into()),
-            (false, None) => CheckOutcome::Passed,
-        };
-        hang_watch::report(|report| report.checks.push(CheckReport { place, outcome }));
+        let outcome = if self.share_failures() { CheckOutcome::Failed } else { outcome };
+        hang_watch::report(|report| report.checks.push(CheckReport { place, outcome, detail }));
     }
 
     /// Hands the failures of all ranks to rank 0. Returns whether there are any.
@@ -198,15 +231,16 @@ impl JobRank {
                 true => serde_json::to_vec(&own).unwrap_or_default(),
                 false => Vec::new(),
             };
-            let text = self.broadcast(text, root);
+            let text = self.broadcast(text, self.world.comm, root);
             let failures: Vec<CallFailure> = serde_json::from_slice(&text).unwrap_or_default();
             hang_watch::report(|report| report.failures.extend(failures));
         }
         true
     }
 
-    fn broadcast(&self, mut bytes: Vec<u8>, root: c_int) -> Vec<u8> {
-        let (byte, comm) = (self.mpi.datatype("MPI_BYTE"), self.world.comm);
+    /// Returns the bytes of one rank of a communicator.
+    pub fn broadcast(&self, mut bytes: Vec<u8>, comm: Handle, root: c_int) -> Vec<u8> {
+        let byte = self.mpi.datatype("MPI_BYTE");
         let mut length: c_int = number(bytes.len());
         // SAFETY: a number of four bytes.
         unsafe { (self.mpi.call.bcast)((&raw mut length).cast(), 4, byte, root, comm) };

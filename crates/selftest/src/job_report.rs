@@ -50,8 +50,11 @@ impl CallFailure {
     }
 }
 
-/// The name in C of a function: MPI_Win_lock for win_lock.
+/// The name in C of a function: MPI_Win_lock for win_lock. What is no name of MPI stays as it is.
 pub fn name_of(function: &str) -> String {
+    if function.starts_with("fi_") || function.contains(' ') {
+        return function.into();
+    }
     let (first, rest) = function.split_at(1);
     format!("MPI_{}{rest}", first.to_uppercase())
 }
@@ -66,6 +69,8 @@ pub enum CheckOutcome {
     Failed,
     /// a call does not return
     Hangs,
+    /// no result is wrong: the detail says what happened
+    Observed,
     /// not run, with the reason
     LeftOut(String),
 }
@@ -78,6 +83,40 @@ pub struct CheckReport {
     pub place: CheckPlace,
     /// its result
     pub outcome: CheckOutcome,
+    /// what the check saw
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// The provider of libfabric, with its attributes under libfabric's names.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FabricReport {
+    /// path of libfabric
+    pub library: String,
+    /// version of libfabric
+    pub version: String,
+    /// name of the provider
+    pub provider: String,
+    /// its version
+    pub provider_version: String,
+    /// name of the domain
+    pub domain: String,
+    /// modes of registration
+    pub mr_mode: String,
+    /// orders that it promises
+    pub msg_order: String,
+    /// who drives operations
+    pub data_progress: String,
+    /// bytes of the longest operation
+    pub max_msg_size: usize,
+    /// bytes of the longest writes that stay in order
+    pub max_order_waw_size: usize,
+    /// bytes that an operation may copy
+    pub inject_size: usize,
+    /// bytes of a key
+    pub mr_key_size: usize,
+    /// number of registrations that it is made for
+    pub mr_cnt: usize,
 }
 
 /// Times of an operation between two ranks, in seconds.
@@ -116,6 +155,12 @@ pub struct JobReport {
     pub checks: Vec<CheckReport>,
     /// checks or windows that were left out, because they have ended a job before
     pub skipped: Vec<String>,
+    /// what was not tested, with reasons
+    #[serde(default)]
+    pub left_out: Vec<String>,
+    /// the provider of libfabric, if it was tested
+    #[serde(default)]
+    pub libfabric: Option<FabricReport>,
     /// measurements
     pub speeds: Vec<Speed>,
     /// all failures, in the order in which they were found

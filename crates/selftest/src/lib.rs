@@ -9,6 +9,7 @@ mod hang_watch;
 pub mod job_group;
 mod job_rank;
 pub mod job_report;
+mod libfabric;
 mod opened_mpi;
 mod speeds;
 mod synchronisation_checks;
@@ -16,6 +17,7 @@ mod tested_window;
 mod window_checks;
 
 pub use hang_watch::{AT, HANGS};
+pub use libfabric::LIBFABRIC;
 
 use fompi_base::config;
 use job_rank::JobRank;
@@ -51,6 +53,9 @@ const CHECKS: [(&str, Check); 19] = [
     ("locks that are free", synchronisation_checks::free_locks),
 ];
 
+/// The time of a check of libfabric, which makes fewer rounds if they take longer.
+const FABRIC_CHECK: Duration = Duration::from_secs(6);
+
 /// The way in which a rank runs its checks.
 pub struct RankOptions<'a> {
     /// libfompi.so
@@ -61,6 +66,8 @@ pub struct RankOptions<'a> {
     pub limit: Duration,
     /// checks, or calls that make windows, that are left out
     pub skipped: &'a [String],
+    /// the provider of libfabric that is checked
+    pub libfabric: &'a str,
     /// whether `fompi selftest` reads the output of the job
     pub is_child: bool,
     /// writes the report, on rank 0
@@ -88,6 +95,10 @@ pub fn run(options: &RankOptions) -> Result<bool, String> {
     let wish = Wish { skipped: options.skipped, is_disabled };
     for flavour in TestedFlavour::ALL.into_iter().filter(|flavour| !wish.skips(flavour.name())) {
         check_flavour(&rank, flavour, &wish, &mut measured);
+    }
+    if !wish.skips(LIBFABRIC) {
+        let seconds = FABRIC_CHECK.min(options.limit / 2);
+        libfabric::run(&rank, options.libfabric, seconds, |name| wish.skips(name));
     }
     hang_watch::enter(CheckPlace { check: "end".into(), ..CheckPlace::default() });
     let failed = rank.finish();

@@ -117,6 +117,18 @@ impl Library {
         (address != 0).then(|| unsafe { core::mem::transmute_copy::<usize, F>(&address) })
     }
 
+    /// Returns a function as [`Library::function`] does, of one version of this symbol (dlvsym(3)).
+    ///
+    /// # Safety
+    /// `F` is the exact function-pointer type of that version of the function.
+    pub unsafe fn function_of_version<F: Copy>(self, name: &CStr, version: &CStr) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        // SAFETY: the handle is valid, and both are C strings.
+        let address = unsafe { libc::dlvsym(self.0, name.as_ptr(), version.as_ptr()) };
+        // SAFETY: the address of a function, of the type that the caller has promised.
+        (!address.is_null()).then(|| unsafe { core::mem::transmute_copy::<_, F>(&address) })
+    }
+
     /// Returns the address of `name` in this library or in those that it needs, or 0.
     pub fn symbol(self, name: &CStr) -> usize {
         // SAFETY: the handle is valid and the name a C string.

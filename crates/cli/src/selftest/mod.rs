@@ -53,6 +53,7 @@ fn run_rank(options: &SelftestOptions) -> Result<bool, String> {
         fompi: &find_library().map_err(|why| why.to_string())?,
         libraries: &libraries,
         limit: Duration::from_secs(options.limit),
+        libfabric: &options.libfabric,
         is_child: options.child,
         skipped: &options.skip,
         write,

@@ -5,7 +5,7 @@ use super::verdict::Verdict;
 use crate::command_line::SelftestOptions;
 use fompi_fabric::net::why_no_device;
 use fompi_selftest::job_report::{CallFailure, CheckOutcome, CheckPlace, CheckReport, JobReport};
-use fompi_selftest::{AT, HANGS};
+use fompi_selftest::{AT, HANGS, LIBFABRIC};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -102,6 +102,11 @@ fn run_without(
     if let Some(library) = &options.library {
         command.arg("--library").arg(library);
     }
+    if settings == TCP {
+        command.arg("--libfabric").arg(&options.libfabric);
+    } else {
+        command.arg("--skip").arg(LIBFABRIC);
+    }
     for name in skipped {
         command.arg("--skip").arg(name);
     }
@@ -182,7 +187,11 @@ fn report_of(said: &Said, status: &str, settings: Settings) -> Result<JobReport,
                 got: status.into(),
                 hangs: false,
             };
-            let check = CheckReport { place: place.clone(), outcome: CheckOutcome::Failed };
+            let check = CheckReport {
+                place: place.clone(),
+                outcome: CheckOutcome::Failed,
+                detail: String::new(),
+            };
             let (checks, failures) = (vec![check], vec![failure]);
             let texts = settings.iter().map(|(name, value)| format!("{name}={value}"));
             let settings = texts.collect::<Vec<_>>().join(" ");

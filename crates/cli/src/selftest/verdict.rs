@@ -1,7 +1,8 @@
 //! The answer of `fompi selftest`: the reports of all jobs, as text and as JSON. Failures come
 //! first, then the tables, then one line for an issue.
 
-use fompi_selftest::job_report::{CheckOutcome, CheckReport, JobReport, Speed};
+use fompi_selftest::LIBFABRIC;
+use fompi_selftest::job_report::{CheckOutcome, CheckReport, FabricReport, JobReport, Speed};
 use serde::Serialize;
 
 /// The answer, as `--json` prints it.
@@ -37,6 +38,7 @@ impl Verdict {
             Some(format!("checks behind the one that hangs ({place})"))
         };
         left_out.extend(jobs.iter().filter_map(hang));
+        left_out.extend(jobs.iter().flat_map(|job| &job.left_out).cloned());
         let skipped = jobs.iter().flat_map(|job| &job.skipped);
         left_out.extend(skipped.map(|name| format!("more of `{name}`, which ended a job")));
         let mut verdict =
@@ -53,11 +55,16 @@ impl Verdict {
         let (passed, failed) = (self.passed, self.failed);
         let nodes = self.jobs.iter().map(|job| job.nodes).max().unwrap_or(1);
         let (version, abi, mpi, ranks) = (&job.version, &job.abi, &job.mpi, job.ranks);
+        let libfabric = self.jobs.iter().find_map(|job| job.libfabric.as_ref());
+        let libfabric = libfabric.map_or_else(String::new, |found| {
+            let FabricReport { version, provider, .. } = found;
+            format!("; libfabric {version}: {provider}")
+        });
         let mpi = mpi.split(',').next().unwrap_or_default();
         let mpi = mpi.split_whitespace().collect::<Vec<_>>().join(" ");
         format!(
             "fompi selftest: libfompi {version}; {abi}; {mpi}; {}; {ranks} ranks, nodes: {nodes}; \
-             transports: {transports}; {passed} passed, {failed} failed",
+             transports: {transports}{libfabric}; {passed} passed, {failed} failed",
             std::env::consts::ARCH
         )
     }
@@ -80,6 +87,7 @@ impl Verdict {
             lines.extend(table_of_checks(&job.checks));
             lines.push(String::new());
             lines.extend(table_of_speeds(&job.speeds));
+            lines.extend(job.libfabric.iter().flat_map(|found| lines_of_libfabric(found, job)));
         }
         lines.push(String::new());
         lines.extend(self.left_out.iter().map(|why| format!("not tested: {why}")));
@@ -121,7 +129,11 @@ fn on<'a>(checks: &'a [CheckReport], window: &'a str) -> impl Iterator<Item = &'
 /// One row for each check, one column for each call that makes windows.
 fn table_of_checks(checks: &[CheckReport]) -> Vec<String> {
     let windows = distinct(checks.iter().map(|check| check.place.window.as_str()));
-    let windows: Vec<&str> = windows.into_iter().filter(|window| !window.is_empty()).collect();
+    let is_window = |window: &&str| !["", LIBFABRIC].contains(window);
+    let windows: Vec<&str> = windows.into_iter().filter(is_window).collect();
+    let checks: Vec<CheckReport> =
+        checks.iter().filter(|check| check.place.window != LIBFABRIC).cloned().collect();
+    let checks = checks.as_slice();
     let names = distinct(checks.iter().map(|check| check.place.check.as_str()));
     let short =
         |name: &str| name.trim_start_matches("MPI_Win_").replace("create over MPI_", "create, ");
@@ -144,6 +156,31 @@ fn table_of_checks(checks: &[CheckReport]) -> Vec<String> {
     aligned(&rows)
 }
 
+/// The attributes of a provider, and one row for each check of it.
+fn lines_of_libfabric(found: &FabricReport, job: &JobReport) -> Vec<String> {
+    let FabricReport { version, provider, provider_version, domain, .. } = found;
+    let FabricReport { library, mr_mode, msg_order, data_progress, .. } = found;
+    let FabricReport { max_msg_size, max_order_waw_size, inject_size, .. } = found;
+    let FabricReport { mr_key_size, mr_cnt, .. } = found;
+    let mut lines = vec![
+        String::new(),
+        format!("libfabric {version} ({library}), no window uses it"),
+        format!("provider {provider} {provider_version}, domain {domain}, {data_progress}"),
+        format!("mr_mode: {mr_mode}; mr_key_size {mr_key_size}, mr_cnt {mr_cnt}"),
+        format!("msg_order: {msg_order}; max_order_waw_size {max_order_waw_size}"),
+        format!("max_msg_size {max_msg_size}, inject_size {inject_size}"),
+    ];
+    let row = |check: &CheckReport| {
+        let detail = match &check.outcome {
+            CheckOutcome::LeftOut(why) => why,
+            _ => &check.detail,
+        };
+        vec![shown(&check.outcome).to_owned(), check.place.check.clone(), detail.clone()]
+    };
+    lines.extend(aligned(&on(&job.checks, LIBFABRIC).map(row).collect::<Vec<_>>()));
+    lines
+}
+
 /// The name of a transport in a table.
 fn short_transport(name: &str) -> String {
     name.trim_end_matches(" between nodes").to_owned()
@@ -154,6 +191,7 @@ fn shown(outcome: &CheckOutcome) -> &'static str {
         CheckOutcome::Passed => "passed",
         CheckOutcome::Failed => "FAILED",
         CheckOutcome::Hangs => "HANGS",
+        CheckOutcome::Observed => "observed",
         CheckOutcome::LeftOut(_) => "-",
     }
 }
@@ -192,8 +230,11 @@ mod tests {
     }
 
     fn job() -> JobReport {
-        let report =
-            |check, outcome| CheckReport { place: place(check, "MPI_Win_create"), outcome };
+        let report = |check, outcome| CheckReport {
+            place: place(check, "MPI_Win_create"),
+            outcome,
+            detail: String::new(),
+        };
         let failure = CallFailure {
             rank: 2,
             place: place("fence", "MPI_Win_create"),
