@@ -25,6 +25,7 @@ ABIS = {"mpich": "MPICH ABI", "intel": "MPICH ABI", "openmpi": "Open MPI ABI"}
 CHECKS = {"creation", "attributes", "fence", "exclusive lock", "put, get", "operations",
           "atomic: one element", "atomic: several elements", "busy target", "free"}
 SECONDS = 240
+PLUGIN = C_TESTS / "robustness" / "plugin"
 PROVIDER = "tcp;ofi_rxm"
 # The checks of libfabric over that provider, with the outcomes that each may have.
 FABRIC_CHECKS = {
@@ -49,7 +50,7 @@ def broken(mpi, folder):
     def build(how):
         target = folder / "libbroken.so"
         subprocess.run([mpi.cc, "-shared", "-fPIC", f"-DBROKEN={how}", "-o", target,
-                        C_TESTS / "robustness" / "plugin" / "broken_calls.c"], check=True, env=mpi.environment())
+                        PLUGIN / "broken_calls.c"], check=True, env=mpi.environment())
         return target
     return build
 
@@ -80,7 +81,7 @@ def broken_fabric(folder):
     def build(how):
         target = folder / "libbroken.so"
         subprocess.run(["gcc", "-shared", "-fPIC", f"-DBROKEN={how}", "-o", target,
-                        C_TESTS / "tools" / "broken_fabric.c"], check=True)
+                        PLUGIN / "broken_fabric.c"], check=True)
         return target
     return build
 
@@ -201,6 +202,7 @@ def test_checks_that_cannot_run(selftest):
     assert status == 2 and any("mpirun.nosuch" in line for line in lines)
 
 
+@pytest.mark.first_mpi_in_gate
 def test_libfabric(fabric):
     status, lines = fabric("--json")
     verdict = json.loads("\n".join(lines[lines.index("{"):lines.index("}") + 1]))
@@ -218,7 +220,7 @@ def test_libfabric_without_the_provider(fabric):
     assert "not tested: libfabric: provider nosuch: fi_getinfo: No data available" in lines
 
 
-@pytest.mark.first_mpi_in_gate
+@pytest.mark.nightly
 @pytest.mark.parametrize("how, call, check", [
     (1, "fi_fetch_atomic on rank 0", "write, read, add, swap"),
     (2, "an access with a stale key on rank 0", "stale keys"),

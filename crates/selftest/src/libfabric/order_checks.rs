@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// The longest block that is written, in numbers.
 const BLOCK: usize = 512;
-/// The first numbers of the blocks of the checks, each of which has two with a flag behind them.
+/// The first numbers of the blocks of the checks. Each check has two, with a flag behind them.
 const DELIVERED: usize = 4096;
 const ORDERED: usize = 6144;
 /// The additions, and the ring of blocks that are written before them.
