@@ -311,6 +311,7 @@ def test_a_misspelled_variable_is_named_once(subcommand, words):
     assert sum("FOMPI_NTE" in line for line in lines) == 1, lines
 
 
+@pytest.mark.nightly
 def test_a_rank_that_is_not_connected_ends_with_the_rest_of_the_report():
     """Rank 1 does not start MPI, so that rank 0 waits for it in MPI_Init."""
     script = '[ $PMI_RANK = 0 ] && exec "$0" "$1" --json; sleep 70'

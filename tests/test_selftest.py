@@ -166,6 +166,7 @@ def went_on(lines):
     return passed > 150 and 2 <= failed <= 3
 
 
+@pytest.mark.first_mpi_in_gate
 def test_wrong_result_is_named_and_other_checks_go_on(selftest, broken):
     status, lines = selftest(LD_PRELOAD=broken(1))
     assert status == 1
@@ -175,6 +176,7 @@ def test_wrong_result_is_named_and_other_checks_go_on(selftest, broken):
     assert failed >= 10 and passed > 150
 
 
+@pytest.mark.first_mpi_in_gate
 def test_call_that_hangs_is_named_for_each_transport(selftest, broken):
     status, lines = selftest("--limit", 3, LD_PRELOAD=broken(2))
     assert status == 1
@@ -185,6 +187,7 @@ def test_call_that_hangs_is_named_for_each_transport(selftest, broken):
     assert went_on(lines)
 
 
+@pytest.mark.first_mpi_in_gate
 def test_check_that_ends_the_job_is_named(selftest, broken):
     status, lines = selftest(LD_PRELOAD=broken(3))
     assert status == 1
@@ -202,7 +205,7 @@ def test_checks_that_cannot_run(selftest):
     assert status == 2 and any("mpirun.nosuch" in line for line in lines)
 
 
-@pytest.mark.first_mpi_in_gate
+@pytest.mark.nightly
 def test_libfabric(fabric):
     status, lines = fabric("--json")
     verdict = json.loads("\n".join(lines[lines.index("{"):lines.index("}") + 1]))
