@@ -43,14 +43,11 @@ impl Nodes for NodesOf<'_> {
 
     fn pause(&self) -> Result<()> {
         self.node.comm().progress(Host::get());
-        match self.wanted {
+        let is_far = !matches!(self.wanted, Wanted::Accumulate(_));
+        match is_far && self.node.accumulates_at_targets() {
             // An attempt is a round trip, and answers sleep, too.
-            Wanted::Lock(_) | Wanted::LockAll | Wanted::Regions(_)
-                if self.node.accumulates_at_targets() =>
-            {
-                std::thread::sleep(REST);
-            }
-            _ => std::thread::yield_now(),
+            true => std::thread::sleep(REST),
+            false => std::thread::yield_now(),
         }
         self.node.arena().check_dead()
     }

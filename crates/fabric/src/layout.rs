@@ -65,7 +65,7 @@ pub const ACC: WordId = WordId(2 * LINE);
 /// several nodes with targets that carry out accumulates. A holder of [`ACC`] sets it.
 pub const SINGLES: WordId = WordId(2 * LINE + 2);
 /// Bytes from [`ACC`] to [`SINGLES`].
-pub const SINGLES_BEHIND_ACC: u64 = 16;
+pub const SINGLES_BEHIND_ACC: u64 = (SINGLES.0 - ACC.0) as u64 * 8;
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
 

@@ -54,9 +54,9 @@ pub struct WideTarget {
     /// the address of its control words
     pub block: Remote,
     data: OnceLock<Data>,
-    /// held by the thread of this process that holds the target's accumulate lock for several
-    /// elements. The queue of that lock would order the threads too, as it does for other calls,
-    /// but each handover there costs several requests and waits, and here none
+    /// held by the thread of this process that holds the target's accumulate lock by its queue.
+    /// That queue would order the threads too, as it does for other calls, but each handover there
+    /// costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
     /// whether it has unconfirmed accumulates
     pub(super) unconfirmed: UnconfirmedMarks,

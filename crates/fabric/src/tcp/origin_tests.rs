@@ -15,12 +15,18 @@ use super::tcp_device::TcpDevice;
 use crate::remote::Remote;
 use crate::request::{Leaves, Local, MemoryOf, Order, Work};
 
+/// The origin's end of a connection, with its service thread, and the target's stream.
+fn link() -> (ServiceThread, TcpLink, UnixStream) {
+    let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
+    let (here, there) = UnixStream::pair().unwrap();
+    there.set_nonblocking(true).unwrap();
+    let link = TcpLink::new(thread.sender(here.into()).unwrap());
+    (thread, link, there)
+}
+
 #[test]
 fn a_post_that_a_rank_waits_for_leaves_at_once() {
-    let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
-    let (here, mut there) = UnixStream::pair().unwrap();
-    there.set_nonblocking(true).unwrap();
-    let mut link = TcpLink::new(thread.sender(here.into()).unwrap());
+    let (_thread, mut link, mut there) = link();
     let answer = Box::new(0u64);
     let local = Local { at: (&raw const *answer).expose_provenance() as u64, bytes: 8, key: 0 };
     for number in 1..=20 {
@@ -34,10 +40,7 @@ fn a_post_that_a_rank_waits_for_leaves_at_once() {
 
 #[test]
 fn a_release_waits_to_be_sent_only_if_the_request_for_the_lock_does() {
-    let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
-    let (here, mut there) = UnixStream::pair().unwrap();
-    there.set_nonblocking(true).unwrap();
-    let mut link = TcpLink::new(thread.sender(here.into()).unwrap());
+    let (_thread, mut link, mut there) = link();
     let answer = Box::new(0u64);
     let local = Local { at: (&raw const *answer).expose_provenance() as u64, bytes: 8, key: 0 };
     let mut bytes = [0; 8 * REQUEST_BYTES];

@@ -315,11 +315,11 @@ impl Served {
                     self.end(answered, AnswerStatus::Done);
                     return Ok(data.len());
                 }
-                let begun = ServedAccumulate::begin(memory, (request, data.len()))?;
+                let begun = ServedAccumulate::begin(memory, request, data.len())?;
                 return Ok(self.accumulate(memory, begun, data));
             }
             RequestKind::Ping => self.end(answered, AnswerStatus::Done),
-            _ => unreachable!("`over_rows` carries the others out"),
+            _ => unreachable!("`over_rows` and `take_lock` carry the others out"),
         }
         Ok(data.len())
     }

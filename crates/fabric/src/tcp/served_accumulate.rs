@@ -61,7 +61,8 @@ impl ServedAccumulate {
     #[inline]
     pub fn begin(
         memory: &ExposedMemory<'_>,
-        (request, came): (&TcpRequest, usize),
+        request: &TcpRequest,
+        came: usize,
     ) -> Result<ServedAccumulate, AnswerStatus> {
         let TcpRequest { answered, key, at, first: left, second, .. } = *request;
         let (Detail::Reduction(what), Some(protection)) =

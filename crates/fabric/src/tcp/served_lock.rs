@@ -70,20 +70,13 @@ impl HeldLock {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
 
     use crate::tcp::connections::Next;
     use crate::tcp::exposures::Exposures;
     use crate::tcp::frames::{ANSWER_BYTES, Answer, AnswerStatus, RequestKind, TcpRequest};
-    use crate::tcp::served::{BUFFER_BYTES, Served};
+    use crate::tcp::served::BUFFER_BYTES;
     use crate::tcp::served_model::{GUARD, Model, WORD, blank};
-
-    /// The target's end of a connection, and the origin's stream.
-    fn connection() -> (Served, UnixStream) {
-        let (here, there) = UnixStream::pair().unwrap();
-        there.set_nonblocking(true).unwrap();
-        (Served::new(there.into()), here)
-    }
+    use crate::tcp::served_tests::connection;
 
     #[test]
     fn others_wait_for_a_lock_that_a_connection_gives_back_at_its_end() {

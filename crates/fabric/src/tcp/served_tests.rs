@@ -325,7 +325,7 @@ fn memory_of_the_program_can_be_read_where_it_may_not_be_written() {
 }
 
 /// The target's end of a connection, and the origin's stream.
-fn connection() -> (Served, UnixStream) {
+pub fn connection() -> (Served, UnixStream) {
     let (here, there) = UnixStream::pair().unwrap();
     there.set_nonblocking(true).unwrap();
     here.set_nonblocking(true).unwrap();
