@@ -2,9 +2,8 @@
 //! the nodes that they are on.
 
 use crate::selftest::mpi_libraries;
-use fompi_base::config::{self, Config};
+use fompi_base::config;
 use fompi_selftest::job_group::JobGroup;
-use fompi_sys::process;
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::path::Path;
@@ -72,19 +71,15 @@ pub struct RankPlace {
     /// what the ranks of a node have in common, as the library compares it
     machine: u64,
     /// the node that FOMPI_RANKS_PER_NODE simulates
-    simulated: usize,
+    simulated: u64,
 }
 
 impl RankPlace {
     /// The place of this process, which is a rank of this number.
     pub fn own(rank: usize) -> RankPlace {
         let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let per_node = Config::get().ranks_per_node.map(|ranks| ranks.max(1) as usize);
-        RankPlace {
-            node,
-            machine: process::number_of(&process::machine()),
-            simulated: per_node.map_or(0, |ranks| rank / ranks),
-        }
+        let [machine, simulated] = fompi_selftest::node_of(rank);
+        RankPlace { node, machine, simulated }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::job_rank::number;
 use crate::opened_mpi::OpenedMpi;
 use fompi_base::number::Number;
 use fompi_host::handle::Handle;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -45,11 +45,7 @@ impl JobGroup {
     /// Opens the first MPI of `libraries`, behind libfompi if that is named, and initialises it.
     pub fn join(fompi: Option<&Path>, libraries: &[PathBuf]) -> Result<JobGroup, String> {
         let mpi = OpenedMpi::open(fompi, libraries)?;
-        // SAFETY: MPI_Init allows null pointers (MPI-4.1 §11.2.1).
-        let code = unsafe { (mpi.more.init)(std::ptr::null_mut(), std::ptr::null_mut()) };
-        if code != 0 {
-            return Err(format!("MPI_Init fails with error code {code}"));
-        }
+        mpi.initialise()?;
         let mut group = JobGroup { mpi, rank: 0, ranks: 1 };
         let world = group.world();
         let call = &group.mpi.call;
@@ -107,7 +103,7 @@ impl JobGroup {
         // SAFETY: the callers have this number of bytes at `own`, and for each rank at `all`.
         let code =
             unsafe { (self.mpi.call.allgather)(own, bytes, byte, all, bytes, byte, self.world()) };
-        if code == 0 { Ok(()) } else { Err(self.text_of(code)) }
+        if code == 0 { Ok(()) } else { Err(self.mpi.text_of(code)) }
     }
 
     /// Makes a window of the ranks that pass the same number, and frees it. With [`SETTINGS`] the
@@ -119,7 +115,7 @@ impl JobGroup {
             (self.mpi.call.comm_split)(self.world(), number(group), self.rank, &mut comm)
         };
         if code != 0 {
-            return WindowAnswer { transport: None, said: vec![self.text_of(code)] };
+            return WindowAnswer { transport: None, said: vec![self.mpi.text_of(code)] };
         }
         let answer = captured(|| self.window_of(comm, kind, bytes));
         // SAFETY: the communicator from above, which the window does not use any more.
@@ -157,7 +153,7 @@ impl JobGroup {
             }
         };
         if code != 0 {
-            return Err(self.text_of(code));
+            return Err(self.mpi.text_of(code));
         }
         let mut info = info;
         // SAFETY: the window from above, and a local out parameter.
@@ -166,30 +162,14 @@ impl JobGroup {
         // SAFETY: the window from above.
         match unsafe { (call.win_free)(&mut win) } {
             0 => Ok(transport),
-            code => Err(self.text_of(code)),
+            code => Err(self.mpi.text_of(code)),
         }
-    }
-
-    fn text_of(&self, code: c_int) -> String {
-        self.mpi.text_of(code)
     }
 
     /// Finalises MPI. Collective.
     pub fn end(self) {
         // SAFETY: the last call of this process.
         unsafe { (self.mpi.more.finalize)() };
-    }
-}
-
-impl OpenedMpi {
-    /// The text of an error code.
-    pub fn text_of(&self, code: c_int) -> String {
-        let (mut text, mut length) = ([0_u8; 8192], 0);
-        let at = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: the text is longer than MPI_MAX_ERROR_STRING of every ABI.
-        unsafe { (self.call.error_string)(code, at, &mut length) };
-        let text = String::from_utf8_lossy(&text[..length.cast_unsigned().to_usize()]).into_owned();
-        if text.is_empty() { format!("error code {code}") } else { text }
     }
 }
 

@@ -4,9 +4,11 @@
 use crate::hang_watch;
 use crate::job_report::{CallFailure, CheckOutcome, CheckPlace, CheckReport, name_of};
 use crate::opened_mpi::OpenedMpi;
+use fompi_base::config::Config;
 use fompi_base::number::Number;
 use fompi_datatype::reduce::Op;
 use fompi_host::handle::{Handle, Status};
+use fompi_sys::process;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 
@@ -63,11 +65,7 @@ pub(crate) use call;
 impl JobRank {
     /// Initialises MPI, and finds the ranks of the node.
     pub fn start(mpi: OpenedMpi) -> Result<JobRank, String> {
-        // SAFETY: MPI_Init allows null pointers (MPI-4.1 §11.2.1).
-        let code = unsafe { (mpi.more.init)(std::ptr::null_mut(), std::ptr::null_mut()) };
-        if code != 0 {
-            return Err(format!("MPI_Init fails with error code {code}"));
-        }
+        mpi.initialise()?;
         let comm = mpi.constants.comm_world;
         let alone = RankIn { comm, me: 0, ranks: 1 };
         let word = mpi.datatype("MPI_INT64_T");
@@ -96,22 +94,14 @@ impl JobRank {
         RankIn { comm, me, ranks }
     }
 
-    /// Returns the ranks of this node, the number of nodes, and the first rank elsewhere. Machines
-    /// differ by host name; FOMPI_RANKS_PER_NODE makes several nodes of one machine.
+    /// Returns the ranks of this node, the number of nodes, and the first rank elsewhere.
     fn own_node(&self) -> (RankIn, c_int, Option<c_int>) {
-        let RankIn { me, ranks, .. } = self.world;
-        let per_node =
-            std::env::var("FOMPI_RANKS_PER_NODE").ok().and_then(|text| text.parse().ok());
-        let per_node: c_int = per_node.filter(|count| *count > 0).unwrap_or(ranks);
-        let mut own = [0_u8; 72];
-        // SAFETY: a buffer of more than that length.
-        unsafe { libc::gethostname(own.as_mut_ptr().cast(), 64) };
-        own[64..68].copy_from_slice(&(me / per_node).to_ne_bytes());
-        let mut all = vec![[0_u8; 72]; ranks.cast_unsigned().to_usize()];
-        let byte = self.mpi.datatype("MPI_BYTE");
+        let RankIn { me, ranks, comm } = self.world;
+        let (own, word) = (node_of(me.cast_unsigned().to_usize()), self.word);
+        let mut all = vec![[0_u64; 2]; ranks.cast_unsigned().to_usize()];
         let to = all.as_mut_ptr().cast();
-        call!(self, allgather(own.as_ptr().cast(), 72, byte, to, 72, byte, self.world.comm));
-        let first = |name: &[u8; 72]| all.iter().position(|other| other == name).unwrap_or(0);
+        call!(self, allgather(own.as_ptr().cast(), 2, word, to, 2, word, comm));
+        let first = |node: &[u64; 2]| all.iter().position(|other| other == node).unwrap_or(0);
         let nodes = (0..all.len()).filter(|at| first(&all[*at]) == *at).count();
         let mut comm = 0;
         call!(self, comm_split(self.world.comm, number(first(&own)), me, &mut comm));
@@ -127,14 +117,9 @@ impl JobRank {
     /// Notes the end of a call. Records an error code as a failure; returns whether there is none.
     pub fn end(&self, function: &str, code: c_int) -> bool {
         if code != 0 {
-            self.fail(function, "success", self.text_of(code));
+            self.fail(function, "success", self.mpi.text_of(code));
         }
         code == 0
-    }
-
-    /// The text of an error code.
-    pub fn text_of(&self, code: c_int) -> String {
-        self.mpi.text_of(code)
     }
 
     /// Records a failure.
@@ -257,6 +242,14 @@ impl JobRank {
         call!(self, more.finalize());
         self.failed.get()
     }
+}
+
+/// Returns numbers that the ranks of a node have in common, as the library compares them: that of
+/// the machine, and that of the node that FOMPI_RANKS_PER_NODE simulates.
+pub fn node_of(rank: usize) -> [u64; 2] {
+    let per_node = Config::get().ranks_per_node.map(|ranks| u64::from(ranks.max(1)));
+    let simulated = per_node.map_or(0, |ranks| rank.to_u64() / ranks);
+    [process::number_of(&process::machine()), simulated]
 }
 
 /// A small number, as MPI counts.

@@ -17,6 +17,7 @@ mod tested_window;
 mod window_checks;
 
 pub use hang_watch::{AT, HANGS};
+pub use job_rank::node_of;
 pub use libfabric::LIBFABRIC;
 
 use fompi_base::config;
@@ -77,6 +78,8 @@ pub struct RankOptions<'a> {
 /// Runs all checks as a rank of a job. Returns whether one failed; an error: they could not run.
 pub fn run(options: &RankOptions) -> Result<bool, String> {
     hang_watch::start(options.limit, options.is_child);
+    // The settings are those that the library has.
+    let is_disabled = config::settings_with(Some(options.fompi)).config.disable;
     let mpi = OpenedMpi::open(Some(options.fompi), options.libraries)?;
     let report = JobReport {
         settings: settings(),
@@ -91,7 +94,6 @@ pub fn run(options: &RankOptions) -> Result<bool, String> {
     let is_first = rank.world.me == 0;
     hang_watch::identify(rank.world.me, is_first.then_some((report, options.write)));
     let mut measured = Vec::new();
-    let is_disabled = config::settings_with(Some(options.fompi)).config.disable;
     let wish = Wish { skipped: options.skipped, is_disabled };
     for flavour in TestedFlavour::ALL.into_iter().filter(|flavour| !wish.skips(flavour.name())) {
         check_flavour(&rank, flavour, &wish, &mut measured);

@@ -2,6 +2,7 @@
 //! `import fompi` does, so that the calls of this program reach it. Invariant: calls use the names
 //! that programs use (`MPI_Put`), in the search order of the program.
 
+use fompi_base::number::Number;
 use fompi_datatype::reduce::{OPS, Op};
 use fompi_host::constants::{Constants, PREDEFINED, op_handle};
 use fompi_host::family::Named;
@@ -91,6 +92,25 @@ impl OpenedMpi {
             },
             library: path,
         })
+    }
+
+    /// Initialises the MPI.
+    pub fn initialise(&self) -> Result<(), String> {
+        // SAFETY: MPI_Init allows null pointers (MPI-4.1 §11.2.1).
+        match unsafe { (self.more.init)(std::ptr::null_mut(), std::ptr::null_mut()) } {
+            0 => Ok(()),
+            code => Err(format!("MPI_Init fails with error code {code}")),
+        }
+    }
+
+    /// The text of an error code.
+    pub fn text_of(&self, code: c_int) -> String {
+        let (mut text, mut length) = ([0_u8; 8192], 0);
+        let at = text.as_mut_ptr().cast::<c_char>();
+        // SAFETY: the text is longer than MPI_MAX_ERROR_STRING of every ABI.
+        unsafe { (self.call.error_string)(code, at, &mut length) };
+        let text = String::from_utf8_lossy(&text[..length.cast_unsigned().to_usize()]).into_owned();
+        if text.is_empty() { format!("error code {code}") } else { text }
     }
 
     /// The name of the ABI.
