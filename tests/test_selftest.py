@@ -86,20 +86,25 @@ def broken_fabric(folder):
     return build
 
 
-def results(verdict):
+def summary_in(lines):
+    """What --json prints, among lines of the launcher."""
+    return json.loads("\n".join(lines[lines.index("{"):lines.index("}") + 1]))
+
+
+def results(summary):
     """The outcomes of all checks, by job, window and check."""
     return {(job["settings"], check["window"], check["check"]): check["outcome"]
-            for job in verdict["jobs"] for check in job["checks"]}
+            for job in summary["jobs"] for check in job["checks"]}
 
 
 def test_all_passes_on_each_transport(mpi, selftest):
     status, lines = selftest("--json")
     assert status == 0
-    verdict = json.loads("\n".join(lines[lines.index("{"):lines.index("}") + 1]))
-    assert verdict["failed"] == 0 and verdict["passed"] > 150
-    assert set(verdict["transports"]) == {"shared memory", "process_vm", "TCP between nodes"}
-    found = results(verdict)
-    for job in verdict["jobs"]:
+    summary = summary_in(lines)
+    assert summary["failed"] == 0 and summary["passed"] > 150
+    assert set(summary["transports"]) == {"shared memory", "process_vm", "TCP between nodes"}
+    found = results(summary)
+    for job in summary["jobs"]:
         assert (job["abi"], job["ranks"]) == (ABIS[mpi.name], 4)
         for window in WINDOWS:
             passed = {check for settings, where, check in found
@@ -108,15 +113,15 @@ def test_all_passes_on_each_transport(mpi, selftest):
             # A busy target needs a second rank.
             alone = {"busy target"} if job["nodes"] > 1 and window == WINDOWS[3] else set()
             assert CHECKS - alone <= passed
-    (tcp,) = (job for job in verdict["jobs"] if "FOMPI_NET=tcp" in job["settings"])
+    (tcp,) = (job for job in summary["jobs"] if "FOMPI_NET=tcp" in job["settings"])
     assert tcp["nodes"] == 2
     operations = {"put", "get", "accumulate", "fetch-and-op", "compare-and-swap",
                   "lock-put-unlock", "fence"}
-    for job in verdict["jobs"]:
+    for job in summary["jobs"]:
         assert {speed["operation"] for speed in job["speeds"]} == operations
         assert all(0 < speed["least"] <= speed["median"] for speed in job["speeds"])
-    assert verdict["line"].startswith(f"fompi selftest: libfompi {version()}; {ABIS[mpi.name]}; ")
-    assert any(why.startswith("libfabric: ") for why in verdict["left_out"])
+    assert summary["line"].startswith(f"fompi selftest: libfompi {version()}; {ABIS[mpi.name]}; ")
+    assert any(why.startswith("libfabric: ") for why in summary["left_out"])
 
 
 @pytest.mark.first_mpi_in_gate
@@ -208,13 +213,13 @@ def test_checks_that_cannot_run(selftest):
 @pytest.mark.nightly
 def test_libfabric(fabric):
     status, lines = fabric("--json")
-    verdict = json.loads("\n".join(lines[lines.index("{"):lines.index("}") + 1]))
-    (job,) = verdict["jobs"]
+    summary = summary_in(lines)
+    (job,) = summary["jobs"]
     found = {check["check"]: check["outcome"] for check in job["checks"]}
     assert set(found) == set(FABRIC_CHECKS)
     assert all(found[check] in outcomes for check, outcomes in FABRIC_CHECKS.items()), found
     assert status == 0 and job["libfabric"]["provider"] == PROVIDER
-    assert re.search(rf"; libfabric \d+[.]\d+: {PROVIDER}; ", verdict["line"])
+    assert re.search(rf"; libfabric \d+[.]\d+: {PROVIDER}; ", summary["line"])
 
 
 def test_libfabric_without_the_provider(fabric):

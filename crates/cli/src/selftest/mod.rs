@@ -2,8 +2,8 @@
 //! a launcher it runs them; alone it starts a job for each transport of this machine.
 
 pub mod mpi_libraries;
+mod test_summary;
 mod transport_jobs;
-mod verdict;
 
 use crate::command_line::SelftestOptions;
 use crate::found_library::find_library;
@@ -13,7 +13,7 @@ use fompi_selftest::RankOptions;
 use fompi_selftest::job_report::JobReport;
 use std::process::ExitCode;
 use std::time::Duration;
-use verdict::Verdict;
+use test_summary::TestSummary;
 
 /// The status if the checks could not run.
 const COULD_NOT_RUN: u8 = 2;
@@ -23,9 +23,9 @@ pub fn start(options: &SelftestOptions) -> ExitCode {
     let failed = if options.child || is_rank() {
         run_rank(options)
     } else {
-        transport_jobs::run_all(options).map(|verdict| {
-            print(&verdict, options.json);
-            verdict.failed > 0
+        transport_jobs::run_all(options).map(|summary| {
+            print(&summary, options.json);
+            summary.failed > 0
         })
     };
     match failed {
@@ -66,17 +66,17 @@ fn print_report(report: &JobReport) {
 }
 
 fn print_as_json(report: &JobReport) {
-    print(&Verdict::of(vec![report.clone()], Vec::new()), true);
+    print(&TestSummary::of(vec![report.clone()], Vec::new()), true);
 }
 
 fn print_as_text(report: &JobReport) {
-    print(&Verdict::of(vec![report.clone()], Vec::new()), false);
+    print(&TestSummary::of(vec![report.clone()], Vec::new()), false);
 }
 
-fn print(verdict: &Verdict, json: bool) {
+fn print(summary: &TestSummary, json: bool) {
     if json {
-        crate::output::print_json(verdict);
+        crate::output::print_json(summary);
     } else {
-        print_lines(&verdict.lines());
+        print_lines(&summary.lines());
     }
 }

@@ -1,7 +1,7 @@
 //! The jobs that `fompi selftest` starts by itself: one for each transport that this machine has,
 //! by settings that select it.
 
-use super::verdict::Verdict;
+use super::test_summary::TestSummary;
 use crate::command_line::SelftestOptions;
 use fompi_fabric::net::why_no_device;
 use fompi_selftest::job_report::{CallFailure, CheckOutcome, CheckPlace, CheckReport, JobReport};
@@ -34,7 +34,7 @@ const JOB: Duration = Duration::from_secs(180);
 const RESTARTS_MAX: usize = 3;
 
 /// Runs a job for each transport. An error: the first job did not begin.
-pub fn run_all(options: &SelftestOptions) -> Result<Verdict, String> {
+pub fn run_all(options: &SelftestOptions) -> Result<TestSummary, String> {
     let mut jobs = vec![run(options, &[])?];
     let (mut settings, mut left_out) = (Vec::new(), Vec::new());
     let is_adopted = |check: &CheckReport| {
@@ -55,7 +55,7 @@ pub fn run_all(options: &SelftestOptions) -> Result<Verdict, String> {
     for settings in settings {
         jobs.push(run(options, settings)?);
     }
-    Ok(Verdict::of(jobs, left_out))
+    Ok(TestSummary::of(jobs, left_out))
 }
 
 /// Runs a job. One that ends early begins again without the check that has ended it, or without

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The answer, as `--json` prints it.
 #[derive(Serialize)]
-pub struct Verdict {
+pub struct TestSummary {
     /// the line for an issue
     line: String,
     passed: usize,
@@ -20,9 +20,9 @@ pub struct Verdict {
     jobs: Vec<JobReport>,
 }
 
-impl Verdict {
-    /// The verdict about jobs; at least one has run.
-    pub fn of(jobs: Vec<JobReport>, mut left_out: Vec<String>) -> Verdict {
+impl TestSummary {
+    /// The summary of jobs; at least one has run.
+    pub fn of(jobs: Vec<JobReport>, mut left_out: Vec<String>) -> TestSummary {
         let counts = jobs.iter().map(JobReport::counts);
         let (passed, failed) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let mut transports: Vec<String> = Vec::new();
@@ -41,10 +41,10 @@ impl Verdict {
         left_out.extend(jobs.iter().flat_map(|job| &job.left_out).cloned());
         let skipped = jobs.iter().flat_map(|job| &job.skipped);
         left_out.extend(skipped.map(|name| format!("more of `{name}`, which ended a job")));
-        let mut verdict =
-            Verdict { line: String::new(), passed, failed, transports, left_out, jobs };
-        verdict.line = verdict.issue_line();
-        verdict
+        let mut summary =
+            TestSummary { line: String::new(), passed, failed, transports, left_out, jobs };
+        summary.line = summary.issue_line();
+        summary
     }
 
     fn issue_line(&self) -> String {
@@ -259,9 +259,9 @@ mod tests {
 
     #[test]
     fn the_first_line_names_a_failure_and_the_last_one_counts() {
-        let verdict = Verdict::of(vec![job()], vec!["RDMA: no device".into()]);
-        let lines = verdict.lines();
-        assert_eq!(verdict.transports, ["process_vm"]);
+        let summary = TestSummary::of(vec![job()], vec!["RDMA: no device".into()]);
+        let lines = summary.lines();
+        assert_eq!(summary.transports, ["process_vm"]);
         assert!(lines[0].starts_with("FAILED: MPI_Put on rank 2: expected 7, got 0"), "{lines:?}");
         assert!(lines.last().is_some_and(|line| line.ends_with("1 passed, 1 failed")), "{lines:?}");
         assert!(lines.contains(&"not tested: RDMA: no device".into()), "{lines:?}");
