@@ -149,6 +149,54 @@ fn two_levels_of_talking_are_read() {
 }
 
 #[test]
+fn each_value_of_a_choice_makes_its_setting() {
+    let made = |name, value| {
+        let (config, warnings) = parse(&[(name, value)]);
+        assert!(warnings.is_empty(), "{name}={value}: {warnings:?}");
+        config
+    };
+    let strategies = [
+        ("auto", Strategy::Auto),
+        ("BLOCK", Strategy::MaximalBlock),
+        ("buffer", Strategy::FixedBuffer),
+    ];
+    for (value, expected) in strategies {
+        assert_eq!(made("FOMPI_DATATYPES", value).strategy, expected);
+    }
+    let fallbacks =
+        [("warn", Fallback::Warn), ("quiet", Fallback::Quiet), ("error", Fallback::Error)];
+    for (value, expected) in fallbacks {
+        assert_eq!(made("FOMPI_FALLBACK", value).fallback, expected);
+    }
+    for (value, expected) in
+        [("auto", Adopt::Auto), ("never", Adopt::Never), ("always", Adopt::Always)]
+    {
+        assert_eq!(made("FOMPI_ADOPT", value).adopt, expected);
+    }
+    for (value, expected) in [("1", true), ("Yes", true), ("0", false), ("off", false)] {
+        assert_eq!(made("FOMPI_STRICT", value).strict, expected);
+        assert_eq!(made("FOMPI_DISABLE", value).disable, expected);
+    }
+}
+
+#[test]
+fn a_number_is_in_its_range_or_is_ignored() {
+    let (config, warnings) = parse(&[
+        ("FOMPI_NET_TIMEOUT", "1"),
+        ("FOMPI_RANKS_PER_NODE", "4294967295"),
+        ("FOMPI_NET_SPIN", "0"),
+    ]);
+    let read = (config.net_timeout, config.ranks_per_node, config.net_spin);
+    assert_eq!((read, warnings.len()), ((1, Some(u32::MAX), Some(0)), 0));
+    let names = ["FOMPI_NET_TIMEOUT", "FOMPI_RANKS_PER_NODE"];
+    for (name, value) in names.into_iter().flat_map(|name| ["0", "-1", "x"].map(|v| (name, v))) {
+        let (config, warnings) = parse(&[(name, value)]);
+        assert_eq!((config, warnings.len()), (Config::default(), 1), "{name}={value}");
+    }
+    assert_eq!(parse(&[("FOMPI_NET_SPIN", "-1")]).1.len(), 1);
+}
+
+#[test]
 fn what_is_said_of_rdma_devices_is_read() {
     let (config, warnings) = parse(&[
         ("FOMPI_VERBS_DEVICE", "mlx5_0:2"),
