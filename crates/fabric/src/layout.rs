@@ -192,13 +192,20 @@ pub enum Purpose {
     Posts,
     /// a lock, with this queue node
     Queue(u32),
+    /// notifications
+    Notifications,
 }
+
+/// Not a word of a rank: stands for its counters of notifications, which are in other memory
+/// (`epoch::notification`), where a report says what a rank waits for.
+pub const NOTIFICATIONS: WordId = WordId(u32::MAX);
 
 /// Returns why a rank waits for one of its words. The simulator calls this at each wait: it panics
 /// for a word that no protocol waits for.
 pub fn purpose(word: WordId) -> Purpose {
     match word.0 {
         _ if word == COMPLETE => Purpose::Complete,
+        _ if word == NOTIFICATIONS => Purpose::Notifications,
         at if is_of_queue(word) => Purpose::Queue((at - NODES) / WORDS_PER_NODE),
         word if (FENCE..WAITED.0).contains(&word) => Purpose::Barrier,
         word if word >= POSTED => Purpose::Posts,

@@ -3,6 +3,8 @@
 /// When a device that gathers requests sends one, the most patient first. Others send each at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leaves {
+    /// with the notification that the same call sends next
+    WithNotification,
     /// with later ones, or after a millisecond: a thread waits for most such requests, and its
     /// polls send them
     WithLater,

@@ -43,6 +43,11 @@
 //! 25. A call of [`AtTarget::put_under`] takes its locks in their order, each only if all before it
 //!     were free. If all were, it carries out the puts, and then the releases from the last lock
 //!     to the first; otherwise neither. All of that is done when the call returns.
+//!
+//! Notifications, on all transports between nodes:
+//!
+//! 26. A process that sees the word of [`Network::notify`] changed also sees the effect of the
+//!     requests that the notification is behind. Each call adds 1, once.
 
 #[cfg(not(loom))]
 use super::datatype::type_map::Portion;
@@ -186,6 +191,24 @@ pub trait Network: Bytes {
         self.post_and_ring(at, add, doorbell)
     }
 
+    /// Begins a notified operation. Where the transport gathers requests, those that are sent until
+    /// [`Network::notify`] leave with the notification.
+    fn begin_notified(&self) {}
+
+    /// Ends a notified operation that has failed, without a notification.
+    fn cancel_notified(&self) {}
+
+    /// Adds 1 to a word behind what was sent before (law 26), and wakes the threads that sleep on
+    /// the doorbell in another word of the same memory, on transports that can wake them. Does not
+    /// wait.
+    fn notify(&self, at: Remote, doorbell: Remote, behind: Behind) -> Result<()> {
+        match behind {
+            Behind::Puts => self.order_puts(),
+            Behind::All => self.order(),
+        }
+        self.post_and_ring(at, 1, doorbell)
+    }
+
     /// Returns a lease if one is free.
     fn try_lease(&self) -> Option<Self::Lease<'_>> {
         Some(self.lease())
@@ -234,6 +257,15 @@ pub trait Network: Bytes {
         let before = self.finish(changed);
         Ok((before?, read?))
     }
+}
+
+/// The requests of this process to one other that take effect ahead of a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behind {
+    /// its puts
+    Puts,
+    /// all of them
+    All,
 }
 
 /// Bytes of the operands of one run that are copied by the call.

@@ -153,6 +153,23 @@ impl<L: Locate> Far<L> {
         Ok(())
     }
 
+    /// Waits until a word of this process, whose changes ring `bell`, satisfies `until`, as
+    /// [`Words::wait_own`]. `word`: what a report says that the process waits for.
+    pub fn wait_at(
+        &self,
+        at: (WordId, &AtomicU64, &AtomicU32),
+        until: &impl Fn(u64) -> bool,
+    ) -> Result<u64> {
+        let idle = self.0.idle();
+        let mut wait = idle.begin(at.0);
+        let value = match self.0.wait() {
+            FarWait::Polls => self.poll(at.1, until, &mut wait),
+            FarWait::Sleeps(spin) => self.sleep(at, until, (spin, &mut wait)),
+        };
+        idle.end(wait);
+        value
+    }
+
     /// Polls, and yields the core or sleeps between two polls.
     fn poll(
         &self,
@@ -192,7 +209,7 @@ impl<L: Locate> Far<L> {
     /// Spins on a word for a time, then sleeps until a post rings the doorbell of this rank.
     fn sleep(
         &self,
-        (word, cell): (WordId, &AtomicU64),
+        (word, cell, bell): (WordId, &AtomicU64, &AtomicU32),
         until: &impl Fn(u64) -> bool,
         (spin, wait): (Duration, &mut <L::Idle as Idle>::Wait),
     ) -> Result<u64> {
@@ -210,7 +227,6 @@ impl<L: Locate> Far<L> {
         }
         drop(serving);
         self.advance(&mut losses)?;
-        let bell = doorbell::in_word(self.0.own(DOORBELL));
         let idle = (self.0.idle(), wait);
         let first_ns = words::SLEEP_NS_MIN;
         words::sleep_until((cell, bell), until, idle, first_ns, || self.advance(&mut losses))
@@ -375,19 +391,13 @@ impl<L: Locate> Words for Far<L> {
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        let (idle, cell) = (self.0.idle(), self.0.own(word));
+        let cell = self.0.own(word);
         // Acquire: as in `poll`.
         let value = cell.load(Ordering::Acquire);
         if until(value) {
             return Ok(value);
         }
-        let mut wait = idle.begin(word);
-        let value = match self.0.wait() {
-            FarWait::Polls => self.poll(cell, &until, &mut wait),
-            FarWait::Sleeps(spin) => self.sleep((word, cell), &until, (spin, &mut wait)),
-        };
-        idle.end(wait);
-        value
+        self.wait_at((word, cell, doorbell::in_word(self.0.own(DOORBELL))), &until)
     }
 
     /// Also orders stores of this process to memory of its node. If the processor changes the words

@@ -110,17 +110,23 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         None
     }
 
+    /// Waits until a word of this process, whose changes ring `bell`, satisfies `until`, as
+    /// [`Words::wait_own`]. `word`: what a report says that the process waits for.
     #[cold]
-    fn wait_long(&self, word: WordId, until: &impl Fn(u64) -> bool) -> Result<u64> {
+    pub fn wait_at(
+        &self,
+        (word, cell, bell): (WordId, &AtomicU64, &AtomicU32),
+        until: &impl Fn(u64) -> bool,
+    ) -> Result<u64> {
         let mut wait = self.idle.begin(word);
-        let value = self.wait_for(self.own_cell(word), until, &mut wait);
+        let value = self.wait_for((cell, bell), until, &mut wait);
         self.idle.end(wait);
         value
     }
 
     fn wait_for(
         &self,
-        cell: &AtomicU64,
+        (cell, bell): (&AtomicU64, &AtomicU32),
         until: &impl Fn(u64) -> bool,
         wait: &mut I::Wait,
     ) -> Result<u64> {
@@ -133,7 +139,6 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
             return Ok(value);
         }
         let first_ns = if limit.is_some() { SLEEP_NS_MIN } else { SLEEP_NS_AT_ONCE };
-        let bell = self.cells.doorbell(self.cells.rank());
         sleep_until((cell, bell), until, (&self.idle, wait), first_ns, || {
             self.idle.progress();
             Ok(())
@@ -273,7 +278,10 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
         let cell = self.own_cell(word);
         // Acquire: as in `spin`.
         let value = cell.load(Ordering::Acquire);
-        if until(value) { Ok(value) } else { self.wait_long(word, &until) }
+        if until(value) {
+            return Ok(value);
+        }
+        self.wait_at((word, cell, self.cells.doorbell(self.cells.rank())), &until)
     }
 
     #[inline]

@@ -105,7 +105,7 @@ impl TcpLink {
     /// read now.
     pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
         let mut unsent = self.unsent.lock();
-        let mut leaves = Leaves::WithLater;
+        let mut leaves = Leaves::WithNotification;
         for order in orders {
             leaves = leaves.max(order.leaves);
             // SAFETY: guaranteed by the caller.

@@ -6,12 +6,12 @@ use super::chain::Chain;
 use super::counts::Kinds;
 use super::device_link::News;
 use super::leases::BlockLease;
-use super::peer::Peer;
+use super::peer::{Peer, State};
 use super::pool::{Kept, Word};
 use crate::Fetch;
 use crate::error::Result;
 use crate::number::Number;
-use crate::remote::{Network, Remote};
+use crate::remote::{Behind, Network, Remote};
 use crate::request::{Leaves, Order, Work};
 use crate::sync::Ordering;
 
@@ -84,6 +84,46 @@ impl Network for Peer {
         let order = self.addition(at, add);
         let order = Order { doorbell: doorbell.at, awaited: true, signaled: false, ..order };
         self.send(order, |kinds| &mut kinds.posts).map(drop)
+    }
+
+    fn begin_notified(&self) {
+        // Without a connection, the first request makes it and leaves at once.
+        if let State::Up(queue) = &mut *self.state.lock() {
+            let lent = queue.lent();
+            // Relaxed: a count.
+            let waits = self.core.waits.load(Ordering::Relaxed);
+            queue.departures().begin_notified(waits, lent);
+        }
+    }
+
+    fn cancel_notified(&self) {
+        if let State::Up(queue) = &mut *self.state.lock() {
+            queue.departures().end_notified(0);
+            // It sends what has waited for the notification; the next request finds a failure.
+            let _ = queue.ping(&self.core.blocks);
+        }
+    }
+
+    fn notify(&self, at: Remote, doorbell: Remote, behind: Behind) -> Result<()> {
+        debug_assert_eq!(at.key, doorbell.key);
+        debug_assert!(at.at.is_multiple_of(8));
+        self.with(|queue| {
+            match behind {
+                Behind::Puts => queue.order_puts(),
+                Behind::All => queue.order(),
+            }
+            self.room(queue, 1)?;
+            queue.count().posts += 1;
+            let lent = queue.lent();
+            let leaves = queue.departures().end_notified(lent);
+            // Where requests are gathered, an answer would cost the target a system call, ahead of
+            // which the thread that waits for this does not go on.
+            let signaled = !queue.departures().gathers();
+            let order = Order { doorbell: doorbell.at, leaves, signaled, ..self.addition(at, 1) };
+            // SAFETY: the word is registered and lives as long as the queue.
+            unsafe { queue.post(order, Kept::Nothing) }?;
+            Ok(())
+        })
     }
 
     fn try_lease(&self) -> Option<BlockLease<'_>> {

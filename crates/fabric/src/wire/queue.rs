@@ -62,8 +62,7 @@ pub struct Queue {
     reads_prove: bool,
     atomics_prove: bool,
     departures: Departures,
-    /// whether the next READ, and the next WRITE or atomic, is fenced: it waits until all requests
-    /// under way are done
+    /// whether the next READ, and the next WRITE or atomic, waits for all requests under way
     fence_read: bool,
     fence_change: bool,
     kinds: Kinds,
@@ -219,8 +218,7 @@ impl Queue {
         self.signaled <= self.done
     }
 
-    /// Whether everything that was sent is known to be done in the target's memory, but requests
-    /// that the target waits for.
+    /// Whether all is known to be done in the target's memory, but what the target waits for.
     pub fn is_quiet(&self) -> bool {
         self.done >= self.needed && self.written <= self.answered
     }
@@ -266,6 +264,11 @@ impl Queue {
         let written = self.written > self.done;
         self.fence_read |= written && self.device_order.writes.has_reads();
         self.fence_change |= written && self.device_order.writes.has_changes();
+    }
+
+    /// When the requests leave.
+    pub fn departures(&mut self) -> &mut Departures {
+        &mut self.departures
     }
 
     /// Orders the READs that are posted next after those under way.
@@ -390,6 +393,7 @@ impl Queue {
             (order.signaled, self.signaled) = (true, self.posted);
         }
         match order.work {
+            Work::Add(_) if !order.signaled && !order.awaited => self.note_written(order),
             Work::Write
             | Work::WriteInline
             | Work::Accumulate { result: 0, .. }
@@ -410,8 +414,7 @@ impl Queue {
             | Work::CompareSwapNarrow { .. }
             | Work::Accumulate { .. }
             | Work::OverRows { .. } => {
-                // The fence is not set without need, because Soft-RoCE sometimes stops at a fence
-                // forever.
+                // No fence without need: Soft-RoCE sometimes stops at one forever.
                 if self.device_order.atomics != Overtakers::Nothing {
                     self.overtaken = self.posted;
                 }

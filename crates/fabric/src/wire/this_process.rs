@@ -136,6 +136,13 @@ impl Wire {
         }
     }
 
+    /// Records that this process waits for another one, or polls: the notifications that it sends
+    /// from now on belong to no earlier burst.
+    pub fn note_wait(&self) {
+        // Relaxed: a count.
+        self.core.waits.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Lets the thread that serves other processes, if the device has one, run on the processors of
     /// a process of this node, too.
     pub fn serve_on_those_of(&self, pid: i32) {

@@ -122,6 +122,9 @@ mod network {
             a_word_is_read_behind_a_change_of_another
             a_lease_reads_changes_and_writes_back
             two_leases_are_different_memory
+            a_notification_comes_behind_its_puts
+            a_notification_comes_behind_its_gets
+            each_notification_counts_once
         ],
         example: ranks::example;
         fake_device: ranks::fake_device;

@@ -1,9 +1,9 @@
-//! The laws of transports between nodes (17 to 20 of [`fompi_fabric::remote`]), as three ranks see
-//! them.
+//! The laws of transports between nodes (17 to 20 and 26 of [`fompi_fabric::remote`]), as three
+//! ranks see them.
 
 use super::ranks::{Exposing, RANKS};
 use fompi_fabric::Fetch;
-use fompi_fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
+use fompi_fabric::remote::{Behind, Bytes, LEASE_BYTES, Lease, Network, Remote};
 
 /// A rank of a test on a transport between nodes.
 pub trait Networked: Exposing<Peer: Network> {}
@@ -179,5 +179,93 @@ pub fn two_leases_are_different_memory<E: Networked>(rank: &E) {
     // SAFETY: as above.
     let kept = unsafe { core::slice::from_raw_parts(other.at(), LEASE_BYTES) };
     assert!(kept.iter().all(|byte| *byte == 0x55));
+    rank.meet();
+}
+
+/// Waits until word `index` of this rank has a value.
+fn await_own<E: Networked>(rank: &E, index: usize, value: u64) {
+    while own(rank, index) < value {
+        std::thread::yield_now();
+    }
+}
+
+/// Words of the data of each rank in the memory of rank 0, behind its doorbell and the counters.
+const DATA_WORDS: usize = 300;
+const FIRST_DATA: usize = 8;
+
+/// The first word of a rank's data in the memory of rank 0.
+fn data_of(rank: u32) -> usize {
+    FIRST_DATA + (rank as usize - 1) * DATA_WORDS
+}
+
+pub fn a_notification_comes_behind_its_puts<E: Networked>(rank: &E) {
+    for round in 1..=20u64 {
+        let words = if round % 3 == 0 { DATA_WORDS } else { round as usize };
+        if rank.rank() == 0 {
+            for origin in 1..RANKS {
+                await_own(rank, origin as usize, round);
+                let first = data_of(origin);
+                assert!((first..first + words).all(|index| own(rank, index) == round));
+            }
+        } else {
+            let data = vec![round; words];
+            let (peer, counter) = word(rank, 0, rank.rank() as usize);
+            let (_, to) = word(rank, 0, data_of(rank.rank()));
+            peer.begin_notified();
+            // SAFETY: the data are there until the flush.
+            unsafe { peer.put(to, data.as_ptr().cast(), 8 * words as u64) }.unwrap();
+            peer.notify(counter, word(rank, 0, 0).1, Behind::Puts).unwrap();
+            peer.flush().unwrap();
+        }
+        rank.meet();
+    }
+}
+
+pub fn a_notification_comes_behind_its_gets<E: Networked>(rank: &E) {
+    for round in 1..=20u64 {
+        let words = if round % 3 == 0 { DATA_WORDS } else { round as usize };
+        if rank.rank() == 0 {
+            for origin in 1..RANKS {
+                (0..words).for_each(|index| {
+                    rank.store(8 * (data_of(origin) + index), &round.to_ne_bytes());
+                });
+            }
+        }
+        rank.meet();
+        if rank.rank() == 0 {
+            for origin in 1..RANKS {
+                await_own(rank, origin as usize, round);
+                (0..words).for_each(|index| {
+                    rank.store(8 * (data_of(origin) + index), &u64::MAX.to_ne_bytes());
+                });
+            }
+        } else {
+            let mut data = vec![0u64; words];
+            let (peer, counter) = word(rank, 0, rank.rank() as usize);
+            let (_, from) = word(rank, 0, data_of(rank.rank()));
+            peer.begin_notified();
+            // SAFETY: nothing else uses the data until the flush.
+            unsafe { peer.get(data.as_mut_ptr().cast(), from, 8 * words as u64) }.unwrap();
+            peer.notify(counter, word(rank, 0, 0).1, Behind::All).unwrap();
+            peer.flush().unwrap();
+            assert!(data.iter().all(|value| *value == round));
+        }
+        rank.meet();
+    }
+}
+
+pub fn each_notification_counts_once<E: Networked>(rank: &E) {
+    let (peer, counter) = word(rank, 0, 1);
+    let (_, doorbell) = word(rank, 0, 0);
+    for number in 0..500 {
+        peer.begin_notified();
+        match number % 50 {
+            0 => peer.cancel_notified(),
+            _ => peer.notify(counter, doorbell, Behind::Puts).unwrap(),
+        }
+    }
+    peer.flush().unwrap();
+    rank.meet();
+    assert_eq!(peer.read(counter).unwrap(), 490 * u64::from(RANKS));
     rank.meet();
 }
