@@ -86,6 +86,7 @@ pub fn code(host: &Host, error: &Error) -> c_int {
             reason::PROCESS_LOST.code(host, class)
         }
         Error::Differs { .. } => reason::SETTINGS_DIFFER.code(host, class),
+        Error::NoCounter { .. } => reason::NOTIFICATION.code(host, class),
         _ => class,
     }
 }

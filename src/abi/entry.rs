@@ -144,3 +144,30 @@ macro_rules! quick_function {
         }
     };
 }
+
+/// An entry with a fast path, of a function that no tool intercepts.
+macro_rules! own_entry {
+    ($(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty,)*) $quick:block $body:block) => {
+        quick_function! {
+            $(#[$doc])*
+            $name Pmpi
+            [pass_through!($name ($($argument: $type),*) -> core::ffi::c_int)]
+            ($($argument: $type),*) $quick $body
+        }
+    };
+}
+
+/// Entries of functions that no tool intercepts.
+macro_rules! own_entries {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident ($($argument:ident: $type:ty),* $(,)?) $body:block
+    )*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> core::ffi::c_int {
+            pass_through!($name ($($argument: $type),*) -> core::ffi::c_int);
+            $body
+        }
+    )*};
+}

@@ -13,6 +13,7 @@ use crate::mpi::Host;
 use crate::mpi::attributes::{self, Attribute, Calling, Delete, Language};
 use crate::mpi::functions::do_not_copy;
 use crate::number::{Number, Offset};
+use crate::sync::{AtomicI32, Ordering};
 use crate::window::{Facts, Window};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -94,6 +95,9 @@ pub(super) fn find(
     if let Some(value) = predefined(host, &window.facts, keyval) {
         return Ok(Some(value));
     }
+    if let Some(attribute) = BOUNDS.iter().find(|bound| bound.is(keyval)) {
+        return Ok(Some(attribute.value_of(window)));
+    }
     let found = window.attributes.find(keyval);
     if found.is_none() {
         attributes::delete_of(host, keyval)?;
@@ -117,6 +121,85 @@ pub(super) fn set(
     }
     window.attributes.push(Attribute { keyval, value, language });
     Ok(())
+}
+
+/// A window attribute with a bound of notified operations. The host MPI numbers its keyval.
+struct Bound {
+    /// 0: not made yet
+    keyval: AtomicI32,
+    /// its value, and that on a window of the host MPI
+    values: [BoundValue; 2],
+}
+
+enum BoundValue {
+    Int(c_int),
+    Count(isize),
+}
+
+impl Bound {
+    const fn new(values: [BoundValue; 2]) -> Bound {
+        Bound { keyval: AtomicI32::new(0), values }
+    }
+
+    fn is(&self, keyval: c_int) -> bool {
+        // Relaxed: a program has the number from the call that stored it.
+        keyval != 0 && self.keyval.load(Ordering::Relaxed) == keyval
+    }
+
+    fn value_of(&'static self, window: &Window) -> AttributeValue {
+        match &self.values[usize::from(window.local().is_none())] {
+            BoundValue::Int(value) => AttributeValue::Int(value),
+            BoundValue::Count(value) => AttributeValue::Size(value),
+        }
+    }
+
+    /// Returns the keyval, which the first call makes; MPI_KEYVAL_INVALID if the host MPI fails.
+    fn keyval(&self) -> c_int {
+        let host = Host::get();
+        match self.keyval.load(Ordering::Relaxed) {
+            0 => {}
+            made => return made,
+        }
+        let (copy, remove) = (do_not_copy as *mut c_void, delete_nothing as *mut c_void);
+        let mut made = 0;
+        // SAFETY: libfompi's own callbacks, and an out parameter.
+        if unsafe { (host.call.win_create_keyval)(copy, remove, &mut made, ptr::null_mut()) } != 0 {
+            return host.constants.keyval_invalid;
+        }
+        // If two threads make one, the first is used.
+        match self.keyval.compare_exchange(0, made, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => made,
+            Err(first) => first,
+        }
+    }
+}
+
+/// The number of counters that are served well, the most, and the largest value of a counter.
+static BOUNDS: [Bound; 3] = [
+    Bound::new([BoundValue::Int(16), BoundValue::Int(0)]),
+    Bound::new([BoundValue::Int(c_int::MAX), BoundValue::Int(0)]),
+    Bound::new([BoundValue::Count(isize::MAX), BoundValue::Count(0)]),
+];
+
+/// Returns the keyval of the window attribute FOMPI_WIN_NOTIFICATION_NUM_SB: the number of counters
+/// that are served well, an int. MPI_Init has been called. Not an MPI function; raises no error.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fompi_win_notification_num_sb() -> c_int {
+    BOUNDS[0].keyval()
+}
+
+/// Returns the keyval of the window attribute FOMPI_WIN_NOTIFICATION_NUM_UB: the most counters of a
+/// process, an int. MPI_Init has been called. Not an MPI function; raises no error.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fompi_win_notification_num_ub() -> c_int {
+    BOUNDS[1].keyval()
+}
+
+/// Returns the keyval of the window attribute FOMPI_WIN_NOTIFICATION_VALUE_UB: the largest value of
+/// a counter, an MPI_Count. MPI_Init has been called. Not an MPI function; raises no error.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fompi_win_notification_value_ub() -> c_int {
+    BOUNDS[2].keyval()
 }
 
 /// Calls an attribute's delete callback and then removes the attribute. If the callback fails, the

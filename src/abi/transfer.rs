@@ -15,20 +15,25 @@ use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
 #[inline]
-fn buffer(host: &Host, address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
+pub(super) fn buffer(
+    host: &Host,
+    address: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Buffer {
     let address = address.cast_mut().cast();
     Buffer { address, count, datatype: host.handle(datatype) }
 }
 
 /// Returns a buffer of the caller with its handle as passed, for the fast path.
 #[inline(always)]
-fn passed(address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
+pub(super) fn passed(address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
     Buffer { address: address.cast_mut().cast(), count, datatype }
 }
 
 /// Returns the target location of a call.
 #[inline]
-fn target(
+pub(super) fn target(
     host: &Host,
     rank: c_int,
     disp: MPI_Aint,
@@ -69,18 +74,42 @@ fn narrow(count: MPI_Count) -> Option<c_int> {
     c_int::try_from(count).ok()
 }
 
-/// A communication call.
-struct Call {
-    name: &'static str,
-    host: &'static Host,
-    /// the target
-    rank: c_int,
-    win: MPI_Win,
-    /// the caller's pointer to a request; `None`: the call has no request
-    request: Option<*mut MPI_Request>,
+/// A call that `put`, `get` and `accumulate` execute.
+pub(super) trait TargetCall {
+    /// Returns the host MPI.
+    fn host(&self) -> &'static Host;
+    /// Whether the call has a request.
+    fn has_request(&self) -> bool;
+    /// Executes the call: `ours` if libfompi implements the window, `theirs` otherwise.
+    fn carry_out(
+        self,
+        ours: impl FnOnce(Place<'static>) -> Result<()>,
+        theirs: impl FnOnce(Handle) -> c_int,
+    ) -> c_int;
 }
 
-impl Call {
+/// A communication call.
+pub(super) struct Call {
+    pub name: &'static str,
+    pub host: &'static Host,
+    /// the target
+    pub rank: c_int,
+    pub win: MPI_Win,
+    /// the caller's pointer to a request; `None`: the call has no request
+    pub request: Option<*mut MPI_Request>,
+}
+
+impl TargetCall for Call {
+    #[inline(always)]
+    fn host(&self) -> &'static Host {
+        self.host
+    }
+
+    #[inline(always)]
+    fn has_request(&self) -> bool {
+        self.request.is_some()
+    }
+
     #[inline]
     fn carry_out(
         self,
@@ -100,8 +129,8 @@ impl Call {
 /// # Safety
 /// `from` is a buffer of the caller.
 #[inline]
-unsafe fn put(
-    call: Call,
+pub(super) unsafe fn put(
+    call: impl TargetCall,
     from: Buffer,
     target: TargetBuffer,
     theirs: impl FnOnce(Handle) -> c_int,
@@ -115,8 +144,8 @@ unsafe fn put(
 /// # Safety
 /// `into` is a buffer of the caller, which may be written.
 #[inline]
-unsafe fn get(
-    call: Call,
+pub(super) unsafe fn get(
+    call: impl TargetCall,
     into: Buffer,
     target: TargetBuffer,
     theirs: impl FnOnce(Handle) -> c_int,
@@ -130,16 +159,16 @@ unsafe fn get(
 /// # Safety
 /// `from` and `result` are buffers of the caller; `result` may be written.
 #[inline]
-unsafe fn accumulate(
-    call: Call,
+pub(super) unsafe fn accumulate(
+    call: impl TargetCall,
     (from, result): (Buffer, Option<Buffer>),
     target: TargetBuffer,
     op: MPI_Op,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
-    let given = Accumulation { origin: from, result, target, op: call.host.handle(op) };
+    let given = Accumulation { origin: from, result, target, op: call.host().handle(op) };
     // By itself: with the rest it takes 25 instructions more (`scripts/dev/counts`).
-    if call.request.is_none() || result.is_none() {
+    if !call.has_request() || result.is_none() {
         // SAFETY: the caller guarantees valid buffers.
         return call.carry_out(|place| unsafe { staged::accumulate(place, &given) }, theirs);
     }
@@ -147,11 +176,7 @@ unsafe fn accumulate(
         |place| {
             // SAFETY: the caller guarantees valid buffers.
             unsafe { staged::accumulate(place, &given) }?;
-            // docs/decisions/0017
-            place
-                .node
-                .target(given.target.rank)
-                .map_or(Ok(()), |rank| place.node.wait_for_results(rank))
+            place.wait_for_results(given.target.rank) // docs/decisions/0017
         },
         theirs,
     )

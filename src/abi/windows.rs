@@ -258,6 +258,7 @@ entry! {
         let code = on_any_window("MPI_Win_free", host, handle, |window| {
             window.epochs.may_free()?;
             keyvals::delete_all(host, window)?;
+            window.end_counters(host)?;
             let handler = window.errhandler.load(Ordering::Relaxed);
             create::free(host, window)?;
             errhandler::forget(host, handler);

@@ -10,7 +10,7 @@ use std::ffi::CString;
 
 /// The keys that a window knows. It ignores other keys, as the standard demands, and values that
 /// the standard does not define.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "no_locks",
     "accumulate_ordering",
     "accumulate_ops",
@@ -21,11 +21,16 @@ const KEYS: [&str; 10] = [
     ALIGNMENT,
     "mpi_assert_memory_alloc_kinds",
     ADOPT,
+    COUNTERS,
 ];
 
 /// The key by which a program forbids that the memory of a created window moves, or consents to it
 /// (`Adopt::for_window`).
 pub const ADOPT: &str = "fompi_adopt";
+
+/// The key by which a program promises the most counters of notifications that it asks for; 0: no
+/// promise.
+pub const COUNTERS: &str = "mpi_assert_max_num_notify";
 
 /// The key by which a window reports its transport. A window of the host MPI has no such key.
 const TRANSPORT: &str = "fompi_transport";
@@ -56,7 +61,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
 /// cannot be true. A permission of the program, such as for gaps in shared memory, can be withdrawn
 /// later: get_info then reports the new value, which has no effect.
 fn is_for_creation(key: &str) -> bool {
-    [ALIGNMENT, ADOPT].contains(&key)
+    [ALIGNMENT, ADOPT, COUNTERS].contains(&key)
 }
 
 /// Whether the standard defines a value for a key (MPI-4.1 §12.2, §9.2).
@@ -70,6 +75,7 @@ fn has_meaning(key: &str, value: &str) -> bool {
         "accumulate_ops" => ["same_op", "same_op_no_op"].contains(&value),
         "mpi_accumulate_granularity" => value.parse::<u64>().is_ok(),
         ALIGNMENT => value.parse::<u64>().is_ok_and(u64::is_power_of_two),
+        COUNTERS => value.parse::<i32>().is_ok_and(|most| most >= 0),
         "mpi_assert_memory_alloc_kinds" => true,
         _ => ["true", "false"].iter().any(|known| value.eq_ignore_ascii_case(known)),
     }
@@ -85,6 +91,7 @@ fn defaults(flavor: Flavor) -> BTreeMap<&'static str, &'static str> {
         ("same_size", "false"),
         ("same_disp_unit", "false"),
         (NONCONTIG, "false"),
+        (COUNTERS, "0"),
     ];
     defaults.into_iter().filter(|(key, _)| concerns(key, flavor)).collect()
 }
@@ -135,6 +142,11 @@ impl Hints {
     /// Returns the value of a boolean hint, if the user gave one.
     pub fn given(&self, key: &str) -> Option<bool> {
         self.values.contains_key(key).then(|| self.is_set(key))
+    }
+
+    /// Returns the value of a hint that is a number, if the user gave one.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.values.get(key)?.trim().parse().ok()
     }
 
     /// The alignment of memory that the library allocates for the window

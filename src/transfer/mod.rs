@@ -29,6 +29,7 @@ use crate::mpi::{Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::report::{self, Wrong};
 use crate::window::address::{By, Reach, TargetRecord};
+use crate::window::notifications::Notified;
 pub use crate::window::quick_window::Quick;
 use crate::window::wide::WideWindow;
 use crate::window::wide::targets::WideTarget;
@@ -122,6 +123,26 @@ impl<'a> OpenTarget<'a> {
 }
 
 impl Place<'_> {
+    /// Carries out a notified operation on a rank: `operation`, and behind it the notification of a
+    /// counter. On MPI_PROC_NULL there is no counter.
+    pub fn notified(
+        &self,
+        (kind, rank, index): (Notified, c_int, c_int),
+        operation: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        if rank == self.host.constants.proc_null {
+            return operation();
+        }
+        let rank = self.node.target(rank)?;
+        self.window.notification(self.node, rank, index.into())?.behind(kind, operation)
+    }
+
+    /// Waits for the results of accumulates on single words of a rank
+    /// ([`LocalWindow::wait_for_results`]).
+    pub fn wait_for_results(&self, rank: c_int) -> Result<()> {
+        self.node.target(rank).map_or(Ok(()), |rank| self.node.wait_for_results(rank))
+    }
+
     /// Returns the target of a rank if an operation on it is legal now, or `None` for
     /// MPI_PROC_NULL. Takes a lock that was asked for.
     #[inline(always)]

@@ -12,6 +12,7 @@ pub mod label;
 pub mod library_loads;
 mod local;
 pub mod lock_nodes;
+pub mod notifications;
 pub mod protocols;
 pub mod quick_locks;
 pub mod quick_window;
@@ -34,6 +35,7 @@ use crate::mpi::hints::Hints;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use core::ffi::c_int;
 use countdown::Countdown;
+use notifications::InUse;
 use parking_lot::Mutex;
 use target::QuickPart;
 
@@ -61,6 +63,8 @@ pub struct Window {
     pub info: Mutex<Hints>,
     /// the attributes that the program has set
     pub attributes: Attributes,
+    /// the counters of notifications
+    pub notifications: InUse,
     /// whether it is for several threads only because a library may have been loaded
     pub raised: AtomicBool,
 }

@@ -2,6 +2,7 @@
 //! epoch, and its [`QuickPart`]; and the tables in which such a call finds it, which `registry`
 //! fills.
 
+use super::notifications::TargetCounter;
 use super::target::{QuickPart, Target};
 use super::{Carrier, LocalWindow, Window};
 use crate::datatype::basic::Basic;
@@ -208,6 +209,13 @@ impl Quick {
         }
         let target = window.target(Rank(rank.cast_unsigned()))?;
         window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
+    }
+
+    /// Returns a counter of the target, whose rank is given again, if it may be notified now.
+    #[inline(always)]
+    pub fn counter(&self, rank: c_int, index: c_int) -> Option<TargetCounter<'static>> {
+        let counter = self.window.mapped_counter(Rank(rank.cast_unsigned()), index)?;
+        self.is_passive().then_some(counter)
     }
 
     /// Returns the window's communicator.

@@ -409,7 +409,7 @@ impl LocalWindow {
     }
 
     /// Serves other processes at some of the calls by which a rank polls its memory.
-    fn serve_polling(&self) {
+    pub(super) fn serve_polling(&self) {
         if let Some(part) = self.wide.as_deref() {
             part.wide.wire.serve_at_times();
         }

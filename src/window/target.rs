@@ -140,6 +140,12 @@ impl Target {
         unsafe { &*self.pass }
     }
 
+    /// Returns where its mapped memory begins, and its bytes.
+    #[inline(always)]
+    pub fn mapped(&self) -> (*mut u8, u64) {
+        (self.at, self.bytes)
+    }
+
     /// Returns the bytes from `first` to the end, if `first` is inside or right behind it.
     #[inline]
     pub fn behind(&self, first: u64) -> Option<u64> {

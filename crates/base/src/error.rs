@@ -96,6 +96,15 @@ pub enum Error {
         /// number of items
         count: u64,
     },
+    /// A counter of notifications that a rank does not have.
+    NoCounter {
+        /// the rank
+        rank: Rank,
+        /// the index that the user gave
+        index: i64,
+        /// the number of its counters
+        counters: u32,
+    },
     /// An address inside an allocation, where its beginning is needed.
     InsideAllocation {
         /// the address that the user gave

@@ -27,6 +27,9 @@ impl Error {
     fn with<T>(&self, work: Work<'_, T>) -> T {
         match self {
             Error::TargetRank { rank, size } => work(filled!(messages::TARGET_RANK; rank, size)),
+            Error::NoCounter { rank, index, counters } => {
+                work(filled!(messages::NO_COUNTER; rank, index, counters))
+            }
             Error::OutsideWindow { rank, first, end, bytes } => {
                 work(filled!(messages::OUTSIDE_WINDOW; rank, first, end, bytes))
             }

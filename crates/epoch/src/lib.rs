@@ -17,6 +17,7 @@ pub mod exposure;
 pub mod fence;
 pub mod lock;
 pub mod note_keys;
+pub mod notification;
 pub mod pscw;
 pub mod regions;
 #[cfg(not(loom))]

@@ -147,6 +147,23 @@ impl Epochs {
             && !self.bookkeeping.has_threads()
     }
 
+    /// Whether a notified operation on a target is legal now: it is for passive target epochs.
+    #[inline]
+    pub fn may_notify<'a>(&self, target: impl Fn() -> &'a TargetAccess) -> Result<()> {
+        self.may_request(target).map_err(|error| match error {
+            REQUEST => Error::Wrong(&messages::NOTIFIED_NOT_PASSIVE),
+            error => error,
+        })
+    }
+
+    /// Whether the number of notifications may change now: no access epoch is open.
+    pub fn may_change_counters(&self) -> Result<()> {
+        match self.access.is_idle() {
+            true => Ok(()),
+            false => Err(Error::Wrong(&messages::COUNTERS_IN_EPOCH)),
+        }
+    }
+
     /// Whether a fence is legal now.
     #[inline]
     pub fn may_fence(&self) -> Result<()> {

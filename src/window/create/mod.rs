@@ -28,11 +28,13 @@
 
 pub mod agreement;
 mod communicator_arenas;
+pub mod counter_tables;
 mod quiet;
 mod reuse;
 mod settings_check;
 
 use super::countdown::Countdown;
+use super::notifications::InUse;
 use super::registry::Entry;
 use super::target::{NoTargets, QuickPart, Targets};
 use super::wide::exchange::Agreed;
@@ -327,6 +329,7 @@ fn insert(
         name: Mutex::new(Vec::new()),
         info: Mutex::new(hints),
         attributes: Attributes::default(),
+        notifications: InUse::default(),
         raised: AtomicBool::new(false),
     });
     if library_loads::may_have_sessions(host) {

@@ -55,6 +55,7 @@ fn a_window(handle: u32) -> Window {
         name: Mutex::default(),
         info: Mutex::new(Hints::of(Flavor::Allocate)),
         attributes: Attributes::default(),
+        notifications: super::super::notifications::InUse::default(),
         raised: AtomicBool::new(false),
     }
 }

@@ -37,6 +37,8 @@ pub enum Call {
     Wait,
     /// a call that waits for a lock, with a queue node
     Queue(Wanted),
+    /// a call that waits for notifications
+    Notifications,
 }
 
 impl Call {
@@ -47,6 +49,7 @@ impl Call {
             layout::Purpose::Posts => Call::Start,
             layout::Purpose::Queue(number) => Call::Queue(node.nodes.wanted(number)),
             layout::Purpose::Barrier => Call::Fence,
+            layout::Purpose::Notifications => Call::Notifications,
         }
     }
 
@@ -63,6 +66,7 @@ impl Call {
             Call::Fence => "MPI_Win_fence",
             Call::Start => "MPI_Win_start",
             Call::Wait => "MPI_Win_wait",
+            Call::Notifications => "a call that waits for notifications",
             Call::Queue(Wanted::Lock(_)) => "MPI_Win_lock",
             Call::Queue(Wanted::LockAll) => "MPI_Win_lock_all",
             Call::Queue(Wanted::Accumulate(_)) => "a call that accumulates",
@@ -79,6 +83,7 @@ pub fn line(window: &Window, node: &LocalWindow, call: Call, waited: Duration) -
         Call::Start => (not_posted(window, node), None),
         Call::Wait => (not_complete(node), None),
         Call::Queue(wanted) => queue(window, node, wanted),
+        Call::Notifications => (String::from(": any rank may send them"), None),
     };
     let (rank, pid, seconds) = (node.rank, process::id(), waited.as_secs());
     let (call, window) = (call.name(node), label(window));

@@ -10,6 +10,7 @@ mod exposures;
 mod locks;
 mod losses;
 mod nodes;
+mod notifications;
 #[cfg(not(loom))]
 mod one_trip;
 mod orderings;

@@ -1,0 +1,465 @@
+//! Notified operations on a window: where the counters of its ranks are, additions to them, and
+//! waits for them (issue 59 of the MPI Forum; docs/decisions/0032). `epoch::notification` has the
+//! layout of the counters and what a reset does.
+//!
+//! The counters of all ranks are the memory of a second window, which the program does not see: the
+//! table. A window has one from its first FOMPI_Win_set_num_notify on, and each later call makes
+//! another. The table is over the same processes, and the process that serves a rank of the window
+//! serves the rank's counters, so that a notification follows its data over the same connection.
+//! So its memory is allocated where that of the window is, and otherwise each rank's own.
+
+use super::quick_window::QuickWindow;
+use super::wide::WideWindow;
+use super::{LocalWindow, Window};
+use crate::epoch::notification::{CounterOffsets, DOORBELL, Table};
+use crate::error::{Error, Result};
+use crate::fabric::layout;
+use crate::fabric::net::Peer;
+use crate::fabric::remote::{Behind, Bytes, Network, Remote};
+use crate::fabric::shm::doorbell;
+use crate::messages;
+use crate::mpi::grequests::RequestWork;
+use crate::number::Number;
+use crate::rank_numbers::Rank;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence};
+use crate::sys::futex;
+use crate::window::protocols::{Protocols, on_protocols};
+use core::ops::Range;
+use core::ptr;
+use std::sync::Arc;
+
+/// The counters of a window that are in use.
+pub struct Notifications {
+    /// the table: a window of the library's own
+    table: &'static Window,
+    /// the layout of this rank's counters
+    own: Table,
+    /// where they are
+    at: *mut u8,
+    offsets: CounterOffsets,
+    /// whether they are in use no longer
+    ended: AtomicBool,
+}
+
+// SAFETY: the address is of shared memory, which is reached by atomic operations only.
+unsafe impl Send for Notifications {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Notifications {}
+
+/// A word of a table that is mapped here.
+///
+/// # Safety
+/// The table has the word, and lives longer than the result.
+unsafe fn word<'a>(table: *mut u8, offset: u64) -> &'a AtomicU64 {
+    // SAFETY: guaranteed by the caller; tables begin at a multiple of 8.
+    unsafe { AtomicU64::from_ptr(table.wrapping_add(offset.to_usize()).cast()) }
+}
+
+/// The counters that a window uses now; null: it has none.
+#[derive(Default)]
+pub struct InUse(AtomicPtr<Notifications>);
+
+impl InUse {
+    #[inline(always)]
+    fn get(&self) -> Option<&Notifications> {
+        // Acquire: pairs with the Release in `replace`.
+        // SAFETY: null, or an `Arc` that is given back when no thread uses the window.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Returns them for a use that may end later than that of the window.
+    fn shared(&self) -> Option<Arc<Notifications>> {
+        let found = ptr::from_ref(self.get()?);
+        // SAFETY: it was made from an `Arc`, of which this cell owns one reference.
+        unsafe {
+            Arc::increment_strong_count(found);
+            Some(Arc::from_raw(found))
+        }
+    }
+
+    pub(super) fn replace(&self, new: Option<Arc<Notifications>>) -> Option<Arc<Notifications>> {
+        let new = new.map_or(ptr::null(), Arc::into_raw).cast_mut();
+        // Release: pairs with the Acquire in `get`.
+        let old = self.0.swap(new, Ordering::AcqRel);
+        // SAFETY: null, or made from an `Arc` here, once.
+        (!old.is_null()).then(|| unsafe { Arc::from_raw(old) })
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.replace(None);
+    }
+}
+
+impl Notifications {
+    /// Starts with a table whose counters are all 0.
+    pub(super) fn new(table: &'static Window) -> Notifications {
+        let own = Table::of_bytes(table.facts.size.cast_unsigned().to_u64());
+        Notifications {
+            table,
+            own,
+            at: ptr::with_exposed_provenance_mut(table.facts.base),
+            offsets: CounterOffsets::new(own.0),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Ends their use, and returns the table, which the caller frees.
+    pub(super) fn end(&self) -> &'static Window {
+        // Release: pairs with the Acquire in `is_done`.
+        self.ended.store(true, Ordering::Release);
+        self.table
+    }
+
+    /// Returns the part of the table that this process has.
+    fn node(&self) -> &'static LocalWindow {
+        self.table.local().expect("made by the library")
+    }
+
+    /// The word of a counter of this rank that ranks of its node increment.
+    #[inline(always)]
+    fn near(&self, index: u32) -> &AtomicU64 {
+        // SAFETY: this rank has the counter, and its part of the table.
+        unsafe { word(self.at, self.own.near(index)) }
+    }
+
+    /// The word that ranks of other nodes increment.
+    #[inline(always)]
+    fn far(&self, index: u32) -> &AtomicU64 {
+        // SAFETY: as in `near`.
+        unsafe { word(self.at, self.own.far(index)) }
+    }
+
+    /// The notifications for a counter of this rank, ever.
+    #[inline(always)]
+    fn sum(&self, index: u32) -> u64 {
+        // Acquire: pairs with the Release of the addition, or with that of the device.
+        self.near(index)
+            .load(Ordering::Acquire)
+            .wrapping_add(self.far(index).load(Ordering::Acquire))
+    }
+
+    /// The value of a counter that this rank has.
+    #[inline(always)]
+    fn value(&self, index: u32) -> u64 {
+        self.offsets.value(index, || self.sum(index))
+    }
+
+    /// Returns one of these counters of this rank that has reached a threshold.
+    fn reached(&self, mut indices: Range<u32>, threshold: i64) -> Option<u32> {
+        // A counter may stand below zero only for a threshold of MPIX_Win_set_notify.
+        indices.find(|index| self.value(*index).cast_signed() >= threshold)
+    }
+
+    /// The doorbell of this rank.
+    fn doorbell(&self) -> &AtomicU32 {
+        // SAFETY: as in `near`: each table begins with its doorbell.
+        doorbell::in_word(unsafe { word(self.at, DOORBELL) })
+    }
+
+    /// Returns the number of counters of a rank.
+    fn counters_of(&self, rank: Rank) -> Result<u32> {
+        let node = self.node();
+        let bytes = match node.many_nodes() {
+            None => node.blocks.descriptor(rank.on_only_node()).exposed,
+            Some(many) => many.part.exposed_by(node, rank)?.1.exposed,
+        };
+        Ok(Table::of_bytes(bytes).0)
+    }
+
+    /// Finds a counter of a rank.
+    fn counter(&self, rank: Rank, index: i64) -> Result<TargetCounter<'_>> {
+        let counters = self.counters_of(rank)?;
+        let (table, known) = (Table(counters), u32::try_from(index).ok());
+        let Some(index) = known.filter(|index| *index < counters) else {
+            return Err(Error::NoCounter { rank, index, counters });
+        };
+        let node = self.node();
+        if let Some(many) = node.many_nodes()
+            && many.part.near_index(rank).is_none()
+        {
+            let target = many.part.target(node, rank)?;
+            let data = many.part.data(node, target)?;
+            let at = |byte: u64| data.at.offset(byte.cast_signed());
+            let (word, bell) = (at(table.far(index)), at(DOORBELL));
+            return Ok(TargetCounter::Elsewhere { peer: many.part.peer_of(target), word, bell });
+        }
+        self.table.record(node, rank); // for the fast path
+        let (at, bytes, _) = node.part(rank)?;
+        if bytes == 0 {
+            return Err(Error::Wrong(&messages::NO_NOTIFICATIONS));
+        }
+        // SAFETY: the rank has the counter, and this process has mapped its part of the table.
+        Ok(unsafe { TargetCounter::mapped(at, table.near(index)) })
+    }
+}
+
+/// A counter of a target.
+pub enum TargetCounter<'a> {
+    /// of a rank of this node
+    Mapped {
+        /// the word
+        word: &'a AtomicU64,
+        /// the doorbell of the rank
+        bell: &'a AtomicU32,
+    },
+    /// of a rank of another node
+    Elsewhere {
+        /// the process that serves the rank
+        peer: &'a Peer,
+        /// the word
+        word: Remote,
+        /// the doorbell of the rank
+        bell: Remote,
+    },
+}
+
+impl TargetCounter<'_> {
+    /// # Safety
+    /// The table at `at` has the word, and lives longer than the result.
+    #[inline(always)]
+    unsafe fn mapped<'a>(at: *mut u8, offset: u64) -> TargetCounter<'a> {
+        // SAFETY: guaranteed by the caller; each table begins with its doorbell.
+        let (word, bell) = unsafe { (word(at, offset), doorbell::in_word(word(at, DOORBELL))) };
+        TargetCounter::Mapped { word, bell }
+    }
+}
+
+/// The kind of a notified operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notified {
+    /// MPI_Put
+    Put,
+    /// MPI_Get
+    Get,
+    /// MPI_Accumulate and MPI_Get_accumulate
+    Accumulate,
+}
+
+/// A notification that an operation is about to send.
+pub struct Notification<'a> {
+    node: &'a LocalWindow,
+    rank: Rank,
+    counter: TargetCounter<'a>,
+}
+
+impl Notification<'_> {
+    /// Carries out the operation, and notifies its target behind it.
+    pub fn behind(self, kind: Notified, operation: impl FnOnce() -> Result<()>) -> Result<()> {
+        if let TargetCounter::Elsewhere { peer, .. } = self.counter {
+            peer.begin_notified();
+        }
+        let done = operation().and_then(|()| self.send(kind));
+        if let (Err(_), TargetCounter::Elsewhere { peer, .. }) = (&done, &self.counter) {
+            peer.cancel_notified();
+        }
+        done
+    }
+
+    /// Adds 1 to the counter, behind the operation.
+    fn send(&self, kind: Notified) -> Result<()> {
+        match self.counter {
+            TargetCounter::Mapped { word, bell } => {
+                self.node.complete_puts(self.rank);
+                if let Some(part) = self.node.wide.as_deref() {
+                    part.end_transfers(self.rank)?;
+                }
+                doorbell::add_and_ring(word, 1, bell, futex::wake);
+                Ok(())
+            }
+            TargetCounter::Elsewhere { peer, word, bell } => {
+                if kind == Notified::Accumulate {
+                    on_protocols!(self.node, |protocols| protocols.settle(self.rank))?;
+                }
+                let behind = if kind == Notified::Put { Behind::Puts } else { Behind::All };
+                peer.notify(word, bell, behind)
+            }
+        }
+    }
+}
+
+impl WideWindow {
+    /// Ends the operations of this process on a rank of its node that go through the transport.
+    fn end_transfers(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        self.known_target(rank).map_or(Ok(()), |target| target.peer.flush())
+    }
+}
+
+impl Window {
+    /// Returns the notification for an operation on a rank, after all checks of its index and its
+    /// epoch. Takes a lock that was asked for.
+    pub fn notification<'a>(
+        &'a self,
+        node: &'a LocalWindow,
+        rank: Rank,
+        index: i64,
+    ) -> Result<Notification<'a>> {
+        if let Err(error) = self.epochs.may_notify(|| self.access_of(rank)) {
+            node.needs_asked(self, rank, error)?;
+        }
+        let Some(notifications) = self.notifications.get() else {
+            return Err(Error::NoCounter { rank, index, counters: 0 });
+        };
+        Ok(Notification { node, rank, counter: notifications.counter(rank, index)? })
+    }
+
+    /// Returns the number of counters of a rank.
+    pub fn counters_of(&self, rank: Rank) -> Result<u32> {
+        self.notifications.get().map_or(Ok(0), |notifications| notifications.counters_of(rank))
+    }
+
+    /// Returns the counters of this rank, if it has these.
+    fn own_counters(&self, node: &LocalWindow, first: i64, number: i64) -> Result<OwnCounters<'_>> {
+        let found = self.notifications.get();
+        let counters = found.map_or(0, |notifications| notifications.own.0);
+        let last = first.saturating_add(number) - 1;
+        let index = if first < 0 { first } else { last };
+        let none = Error::NoCounter { rank: node.rank, index, counters };
+        let (Some(notifications), true) = (found, first >= 0 && last < i64::from(counters)) else {
+            return Err(none);
+        };
+        let first = u32::try_from(first).map_err(|_| none.clone())?;
+        let indices = first..u32::try_from(last + 1).map_err(|_| none)?;
+        Ok(OwnCounters { notifications, indices })
+    }
+
+    /// Returns the value of a counter of this rank.
+    #[inline]
+    pub fn notify_value(&self, node: &LocalWindow, index: i64) -> Result<i64> {
+        let own = self.own_counters(node, index, 1)?;
+        Ok(own.notifications.value(own.indices.start).cast_signed())
+    }
+
+    /// Returns the value of a counter of this rank, which may be polled: some of the calls also
+    /// serve other processes.
+    pub fn polled_notify_value(&self, node: &LocalWindow, index: i64) -> Result<i64> {
+        let value = self.notify_value(node, index)?;
+        node.send_puts();
+        node.send_kept_puts(self)?;
+        if let Some(part) = node.wide.as_deref() {
+            part.wide.wire.note_wait();
+            node.serve_polling();
+        }
+        Ok(value)
+    }
+
+    /// Sets the value of a counter of this rank, and returns its value before.
+    pub fn set_notify_value(&self, node: &LocalWindow, index: i64, value: i64) -> Result<i64> {
+        let own = self.own_counters(node, index, 1)?;
+        let (counters, index) = (own.notifications, own.indices.start);
+        let before = counters.offsets.set(index, value.cast_unsigned(), || counters.sum(index));
+        Ok(before.cast_signed())
+    }
+
+    /// Waits until one of the counters of this rank from `first` on has reached a threshold, and
+    /// returns its index.
+    pub fn wait_notify(
+        &self,
+        node: &LocalWindow,
+        (first, number): (i64, i64),
+        threshold: i64,
+    ) -> Result<u32> {
+        let OwnCounters { notifications, indices } = self.own_counters(node, first, number)?;
+        let reached = || notifications.reached(indices.clone(), threshold);
+        if let Some(index) = reached() {
+            return Ok(index);
+        }
+        // Another rank may wait for these before it notifies this one.
+        node.send_puts();
+        node.send_kept_puts(self)?;
+        let at =
+            (layout::NOTIFICATIONS, notifications.near(indices.start), notifications.doorbell());
+        let until = |_| reached().is_some();
+        match node.many_nodes() {
+            None => node.words.wait_at(at, &until)?,
+            Some(many) => {
+                many.part.wide.wire.note_wait();
+                many.words.wait_at(at, &until)?
+            }
+        };
+        reached().ok_or(Error::Wrong(&messages::NO_NOTIFICATIONS))
+    }
+
+    /// Returns the work of a request that is complete once a counter of this rank has reached a
+    /// threshold.
+    pub fn notify_request(
+        &self,
+        node: &LocalWindow,
+        index: i64,
+        threshold: i64,
+    ) -> Result<ThresholdRequest> {
+        let indices = self.own_counters(node, index, 1)?.indices;
+        let notifications = self.notifications.shared().expect("found above");
+        Ok(ThresholdRequest { notifications, index: indices.start, threshold })
+    }
+}
+
+/// Counters of this rank.
+struct OwnCounters<'a> {
+    notifications: &'a Notifications,
+    indices: Range<u32>,
+}
+
+/// The work of a request that waits for a counter.
+pub struct ThresholdRequest {
+    notifications: Arc<Notifications>,
+    index: u32,
+    threshold: i64,
+}
+
+impl ThresholdRequest {
+    /// Whether the counter has reached its threshold.
+    pub fn is_reached(&self) -> bool {
+        self.notifications.reached(self.index..self.index + 1, self.threshold).is_some()
+    }
+}
+
+impl RequestWork for ThresholdRequest {
+    fn is_done(&mut self) -> Result<bool> {
+        // Acquire: pairs with the Release in `end`. A program that frees the window while another
+        // thread completes the request is erroneous.
+        if self.notifications.ended.load(Ordering::Acquire) {
+            return Err(Error::Wrong(&messages::WIN_INVALID));
+        }
+        let node = self.notifications.node();
+        match self.is_reached() {
+            true => Ok(true),
+            false => {
+                node.serve_polling();
+                node.arena().check_dead_by_the_clock().map(|()| false)
+            }
+        }
+    }
+
+    fn rest(&self) {
+        std::thread::yield_now();
+    }
+}
+
+impl QuickWindow {
+    /// Returns a counter of a rank of the window, any number as a rank and an index, if a fast-path
+    /// call may notify it.
+    #[inline(always)]
+    pub fn mapped_counter(self, rank: Rank, index: i32) -> Option<TargetCounter<'static>> {
+        let notifications = self.whole().notifications.get()?;
+        // SAFETY: the ranks of the table are those of this window, which are on this node.
+        let table = unsafe { QuickWindow::new(notifications.table) };
+        let (at, bytes) = table.target(rank)?.mapped();
+        let table = Table::of_bytes(bytes);
+        let index = index.cast_unsigned();
+        // SAFETY: the rank has the counter, and this process has mapped its part of the table.
+        (index < table.0).then(|| unsafe { TargetCounter::mapped(at, table.near(index)) })
+    }
+}
+
+impl TargetCounter<'_> {
+    /// Adds 1 to a counter of a rank of this node, behind the stores and loads of this thread.
+    #[inline(always)]
+    pub fn notify_mapped(self) {
+        if let TargetCounter::Mapped { word, bell } = self {
+            doorbell::add_and_ring(word, 1, bell, futex::wake);
+        }
+    }
+}
