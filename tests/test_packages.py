@@ -260,11 +260,12 @@ FOMPI_LIB=target/release/libfompi.so scripts/install /mnt/prefix
 """
 
 
-def in_root(script, folder, *before):
-    """Runs a script in a fresh Debian 12, with the folder at /mnt; all of it has to succeed."""
+def in_root(script, folder, *before, packages=ROOT_PACKAGES):
+    """Runs a script in a fresh Debian 12 with these packages, and with the folder at /mnt; all of it
+    has to succeed."""
     shutil.copy(TOP / "examples" / "put.c", folder)
     settings = [f"{name}={value}" for name, value in IN_ROOT.items()]
-    command = [*before, CLEAN_ROOT, "bookworm", ROOT_PACKAGES, folder, "env", "-i", *settings]
+    command = [*before, CLEAN_ROOT, "bookworm", packages, folder, "env", "-i", *settings]
     return worked(*command, "bash", "-euc", script, seconds=1800)
 
 
@@ -283,6 +284,25 @@ def test_deb(dist, there):
     lines = in_root(DEB, there)
     assert sum(bool(re.search(TRANSPORT, line)) for line in lines) == 3
     assert has("^fompirun: /tmp/linked uses libfompi", lines)
+
+
+NEWCOMER = """mkdir /tmp/here /tmp/here/dist; cd /tmp/here; cp /mnt/*.deb dist; cp /mnt/put.c .
+apt-get -qq update
+apt() { apt-get -q -y -o APT::Sandbox::User=root "$@"; }
+"""
+
+
+def test_deb_as_the_page_says(dist, there):
+    """In a Debian without anything else: apt brings an MPI."""
+    for path in dist.glob("*.deb"):
+        shutil.copy(path, there)
+    page = (TOP / "docs" / "guide" / "packages.md").read_text()
+    section = page.split("\n## Debian and Ubuntu\n")[1].split("\n## ")[0]
+    commands = re.findall("```sh\n(.*?)```", section, re.DOTALL)
+    assert len(commands) == 2
+    lines = in_root(NEWCOMER + "".join(commands), there, packages="")
+    assert has("^fompi selftest: libfompi .*; Open MPI ABI; .*, 0 failed$", lines)
+    served(lines[-4:])
 
 
 def test_rpm(dist, there):
