@@ -232,6 +232,42 @@ def test_info_of_a_python_without_mpi4py(folder):
     assert answer("info", path)["program"]["mpi"]["why_not"] == f"{path} has no mpi4py"
 
 
+@pytest.mark.parametrize("line, interpreter, why", (
+    ("#!{}/named/python3", "{}/named/python3", "the first line of the script names it"),
+    ("#!/usr/bin/env -S python3 -u", "{}/bin/python3", "the first line of the script names it"),
+    ("#!/usr/bin/env python3.nosuch", "python3.nosuch", "the first line of the script names it"),
+    ("import mpi4py", "{}/bin/python3",
+     "the script names none, and this is the python3 of PATH")))
+def test_info_of_a_script_asks_its_interpreter(folder, line, interpreter, why):
+    script = folder / "app.py"
+    script.write_text(f"{line.replace('{}', str(folder))}\n")
+    first = python(folder, {"file": f"/first/{MODULE}", "version": "4.1.2"})
+    named = folder / "named" / "python3"
+    named.parent.mkdir()
+    named.write_text(first.read_text().replace("/first/", "/named/"))
+    named.chmod(0o755)
+    expected = interpreter.replace("{}", str(folder))
+    path = f"{first.parent}:{os.environ['PATH']}"
+    program = answer("info", script, PATH=path)["program"]
+    assert program["kind"] == "python"
+    assert program["interpreter"] == {"path": expected, "why": why}
+    if expected.startswith("/"):
+        asked = "named" if "/named/" in expected else "first"
+        assert program["mpi"]["why"] == f"mpi4py 4.1.2 has /{asked}/{MODULE}"
+    else:
+        assert program["mpi"]["why_not"].startswith(f"{expected}: No such file")
+    _, lines = fompi("info", script, PATH=path)
+    assert f"    interpreter: {expected}, because {why}" in lines
+    assert answer("info", first)["program"]["interpreter"] is None
+
+
+def test_info_of_a_real_python_without_mpi4py(folder):
+    real = folder / "python3"
+    real.write_text('#!/bin/sh\nexec /usr/bin/python3 -I -S "$@"\n')  # without site-packages
+    real.chmod(0o755)
+    assert answer("info", real)["program"]["mpi"]["why_not"] == f"{real} has no mpi4py"
+
+
 def test_info_of_a_real_python():
     real = Path("/usr/bin/python3")
     asked = subprocess.run([real, "-c", "import mpi4py; print(mpi4py.__version__)"], text=True,

@@ -11,7 +11,7 @@ const QUESTION: &str = r#"
 import importlib.util, json, re
 said = {}
 try:
-    found = importlib.util.find_spec("mpi4py.MPI")
+    found = importlib.util.find_spec("mpi4py") and importlib.util.find_spec("mpi4py.MPI")
     if found:
         import mpi4py
         said["file"], said["version"] = found.origin, mpi4py.__version__

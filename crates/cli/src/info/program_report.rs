@@ -32,9 +32,18 @@ enum ProgramKind {
 pub struct ProgramReport {
     path: PathBuf,
     kind: ProgramKind,
+    /// of a script for Python
+    interpreter: Option<InterpreterReport>,
     mpi: MpiReport,
     launcher: LauncherReport,
     layer: LayerReport,
+}
+
+/// The Python that runs a script.
+#[derive(Serialize)]
+struct InterpreterReport {
+    path: PathBuf,
+    why: &'static str,
 }
 
 /// The MPI library of a program.
@@ -81,7 +90,11 @@ pub fn of(name: &Path, library: Option<&Path>, preloaded: bool) -> Result<Progra
     let path = path.ok_or_else(|| {
         filled!(messages::PROGRAM_ABSENT; program = name.display(), searched = "").line()
     })?;
-    let python = python_of(&path);
+    let interpreter = script_interpreter(&path);
+    let python = match &interpreter {
+        Some(found) => Some(found.path.clone()),
+        None => interpreter_of(&path),
+    };
     let kind = match &python {
         _ if is_launcher(&path) => ProgramKind::Launcher,
         Some(_) => ProgramKind::Python,
@@ -103,7 +116,7 @@ pub fn of(name: &Path, library: Option<&Path>, preloaded: bool) -> Result<Progra
             ..layer
         };
     }
-    Ok(ProgramReport { path, kind, mpi, launcher, layer })
+    Ok(ProgramReport { path, kind, interpreter, mpi, launcher, layer })
 }
 
 /// Whether a file has the name of a launcher: others are not asked for their version.
@@ -112,9 +125,17 @@ fn is_launcher(path: &Path) -> bool {
     ["mpirun", "mpiexec", "prterun", "orterun"].iter().any(|start| name.starts_with(start))
 }
 
-fn python_of(path: &Path) -> Option<PathBuf> {
+/// Returns the Python that runs a script: that of its first line, or for a source of Python the one
+/// that a user most likely names. `None` for other files.
+fn script_interpreter(path: &Path) -> Option<InterpreterReport> {
+    if let Some(python) = interpreter_of(path) {
+        let why = "the first line of the script names it";
+        return (python != path).then_some(InterpreterReport { path: python, why });
+    }
     let is_source = path.extension().is_some_and(|end| end == "py");
-    interpreter_of(path).or_else(|| is_source.then(|| in_path("python3"))?)
+    let why = "the script names none, and this is the python3 of PATH";
+    let python = || in_path("python3").unwrap_or_else(|| "python3".into());
+    is_source.then(|| InterpreterReport { path: python(), why })
 }
 
 fn without_mpi(why_not: String) -> MpiReport {
@@ -279,6 +300,9 @@ impl ProgramReport {
             lines.push(format!("    {name}: {value}{why}"));
             lines.extend(why_not.iter().map(|why_not| format!("        why not: {why_not}")));
         };
+        if let Some(InterpreterReport { path, why }) = &self.interpreter {
+            add("interpreter", path.display().to_string(), Some(why), &None);
+        }
         let mpi = &self.mpi;
         let abi = mpi.abi.map(|abi| format!(" ({abi})")).unwrap_or_default();
         add("MPI", shown(&mpi.library) + &abi, mpi.why.as_deref(), &mpi.why_not);

@@ -189,7 +189,8 @@ fn python_of(program: &Path) -> Option<PathBuf> {
     std::path::absolute(interpreter_of(program)?.parent()?).ok()
 }
 
-/// Returns the Python that a program is, or that a script names in its first line.
+/// Returns the Python that a program is, or that a script names in its first line: its name alone,
+/// if PATH has no such program.
 pub fn interpreter_of(program: &Path) -> Option<PathBuf> {
     let is_python = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"))
@@ -201,8 +202,12 @@ pub fn interpreter_of(program: &Path) -> Option<PathBuf> {
     let line = String::from_utf8_lossy(start.split(|byte| *byte == b'\n').next()?);
     let mut words = line[2..].split_whitespace();
     let interpreter = PathBuf::from(words.next()?);
+    let is_setting = |word: &&str| word.starts_with('-') || word.contains('=');
     let python = match interpreter.ends_with("env") {
-        true => in_path(words.next()?)?,
+        true => {
+            let name = words.find(|word| !is_setting(word))?;
+            in_path(name).unwrap_or_else(|| name.into())
+        }
         false => interpreter,
     };
     Some(python).filter(is_python)
