@@ -67,6 +67,7 @@ WORDS = {
                    r"error: libfompi.so: FOMPI_LIB=.*/deny.c: the file has no version of libfompi"),
     "disabled": ([], {"FOMPI_DISABLE": "1"},
                  r"error: variable: FOMPI_DISABLE=1 \(from environment\): the host MPI serves all windows"),
+    "launcher": ([], {"PATH": "/nowhere"}, r"note: launcher: no mpirun or mpiexec is in PATH or next to fompirun"),
     "file-size": (["prlimit", "--fsize=4096"], {}, r"warning: ulimit -f: .* 4096 bytes"),
 }
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of root")

@@ -28,8 +28,11 @@ pub fn print(options: &DoctorOptions) -> ExitCode {
     findings.extend(program_checks::of_variables(&settings));
     let preload = std::env::var("LD_PRELOAD").unwrap_or_default();
     findings.extend(program_checks::of_preload(&preload, library.as_deref().ok()));
-    findings
-        .extend(program_checks::of_program(options.program.as_deref(), library.as_deref().ok()));
+    let program = options.program.as_deref();
+    findings.extend(program_checks::of_program(program, library.as_deref().ok()));
+    if program.is_none() && !is_rank() {
+        findings.extend(program_checks::of_launcher());
+    }
     findings.extend(program_checks::of_gpus(&root));
     findings.extend(memory_checks::all(&root));
     findings.extend(network_checks::all(&root));

@@ -2,6 +2,7 @@
 
 use super::findings::{FileRoot, Finding, Severity};
 use crate::info::program_report;
+use crate::run::launcher::Launcher;
 use fompi_base::config::{Applied, GivenValue};
 use fompi_base::messages::Line;
 use std::ffi::OsStr;
@@ -97,6 +98,20 @@ pub fn of_preload(value: &str, library: Option<&Path>) -> Vec<Finding> {
         findings.push(finding(problem, "use the library and the programs of one installation"));
     }
     findings
+}
+
+/// The launcher for programs that name none.
+pub fn of_launcher() -> Vec<Finding> {
+    if Launcher::by_default(None).is_some() {
+        return Vec::new();
+    }
+    vec![Finding {
+        severity: Severity::Note,
+        check: "launcher",
+        problem: "no mpirun or mpiexec is in PATH or next to fompirun".into(),
+        remedy: "install an MPI, load its module, or name its launcher by --mpi".into(),
+        page: TROUBLE,
+    }]
 }
 
 /// A program, its MPI and its launcher.
