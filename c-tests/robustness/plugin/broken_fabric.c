@@ -1,6 +1,7 @@
 /* A library that breaks libfabric for fompi selftest, which looks its functions up by dlvsym(3), as
  * BROKEN says: 1 additions add nothing, 2 keys never end, 3 writes come late, although the provider
- * promises their order. tests/test_selftest.py preloads it. */
+ * promises their order, 4 operations that fail get no completion, 5 keys never end if the provider may
+ * choose them, as with cxi. tests/test_selftest.py preloads it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static struct fi_ops_atomic atomic_ops;
 static struct fi_ops_cq real_cq, cq_ops;
 static struct fi_ops_mr real_mr, mr_ops;
 static struct fi_ops region_ops;
+static int keys_of_provider;
 
 /* The writes that are late. */
 static struct {
@@ -80,6 +82,16 @@ static ssize_t completions(struct fid_cq *cq, void *to, size_t count)
     return real_cq.read(cq, to, count);
 }
 
+static ssize_t completions_without_errors(struct fid_cq *cq, void *to, size_t count)
+{
+    struct fi_cq_err_entry failed = {0};
+    ssize_t got = real_cq.read(cq, to, count);
+    if (got != -FI_EAVAIL)
+        return got;
+    real_cq.readerr(cq, &failed, 0);
+    return -FI_EAGAIN;
+}
+
 static ssize_t add_nothing(struct fid_ep *ep, const void *from, size_t count, void *desc,
                            void *result, void *result_desc, fi_addr_t peer, uint64_t at,
                            uint64_t key, enum fi_datatype type, enum fi_op op, void *context)
@@ -96,9 +108,9 @@ static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr, struct
                       void *context)
 {
     int code = real_domain.cq_open(domain, attr, cq, context);
-    if (code == 0 && BROKEN == 3) {
+    if (code == 0 && (BROKEN == 3 || BROKEN == 4)) {
         real_cq = cq_ops = *(*cq)->ops;
-        cq_ops.read = completions;
+        cq_ops.read = BROKEN == 3 ? completions : completions_without_errors;
         (*cq)->ops = &cq_ops;
     }
     return code;
@@ -151,7 +163,7 @@ static int open_domain(struct fid_fabric *fabric, struct fi_info *info, struct f
         domain_ops.cq_open = open_queue;
         (*domain)->ops = &domain_ops;
     }
-    if (code == 0 && BROKEN == 2) {
+    if (code == 0 && (BROKEN == 2 || (BROKEN == 5 && keys_of_provider))) {
         real_mr = mr_ops = *(*domain)->mr;
         mr_ops.reg = keep_key;
         (*domain)->mr = &mr_ops;
@@ -174,6 +186,7 @@ static int promise_order(uint32_t version, const char *node, const char *service
                          const struct fi_info *hints, struct fi_info **info)
 {
     int code = real_getinfo(version, node, service, flags, hints, info);
+    keys_of_provider = (hints->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
     if (code == 0 && BROKEN == 3) {
         (*info)->tx_attr->msg_order |= FI_ORDER_WAW;
         (*info)->ep_attr->max_order_waw_size = 1 << 20;

@@ -133,8 +133,9 @@ pub struct Provider<'a> {
 }
 
 impl<'a> Provider<'a> {
-    /// Finds a provider by its name; with the order of writes, and with progress
-    /// without calls of the target, if it has these.
+    /// Finds a provider by its name; with keys that these checks choose, with the order of writes,
+    /// and with progress without calls of the target, if it has these. Keys that `cxi` chooses are
+    /// those of its cache, which reach memory after their end.
     pub fn find(library: &'a FabricLibrary, name: &str) -> Result<Provider<'a>, String> {
         let wishes = [
             (WAW, FI_PROGRESS_AUTO),
@@ -143,8 +144,10 @@ impl<'a> Provider<'a> {
             (FI_ORDER_NONE.into(), FI_PROGRESS_UNSPEC),
         ];
         let mut found = Err(0);
-        for wish in wishes {
-            found = found.or_else(|_| Provider::with(library, name, wish));
+        for keys in [0, FI_MR_PROV_KEY] {
+            for wish in wishes {
+                found = found.or_else(|_| Provider::with(library, name, keys, wish));
+            }
         }
         let info = found.map_err(|code| {
             format!("provider {name}: fi_getinfo: {}", library.text_of(code.into()))
@@ -165,10 +168,11 @@ impl<'a> Provider<'a> {
     fn with(
         library: &FabricLibrary,
         name: &str,
+        keys: u32,
         (order, progress): (u64, fi_progress),
     ) -> Result<*mut fi_info, c_int> {
         let name = CString::new(name).unwrap_or_default();
-        let modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+        let modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_ENDPOINT | keys;
         let mut found = ptr::null_mut();
         // SAFETY: fi_dupinfo makes hints with all attributes; fi_freeinfo frees them and the name.
         unsafe {
@@ -177,7 +181,7 @@ impl<'a> Provider<'a> {
             (*(*hints).ep_attr).type_ = FI_EP_RDM;
             (*(*hints).tx_attr).msg_order = order;
             (*(*hints).rx_attr).msg_order = order;
-            (*(*hints).domain_attr).mr_mode = (modes | FI_MR_ENDPOINT).cast_signed();
+            (*(*hints).domain_attr).mr_mode = modes.cast_signed();
             (*(*hints).domain_attr).data_progress = progress;
             (*(*hints).domain_attr).threading = FI_THREAD_SAFE;
             (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr());

@@ -85,9 +85,14 @@ impl<'a> FabricPair<'a> {
     /// Records a failure if an operation has failed.
     pub fn done(&self, result: Result<(), String>) {
         if let Err(why) = result {
-            self.is_lost.set(true);
-            self.fail("an operation of libfabric", "a completion", why);
+            self.lose("an operation of libfabric", "a completion", why);
         }
+    }
+
+    /// Records a failure after which the endpoint is of no use.
+    pub fn lose(&self, call: &str, expected: &str, got: String) {
+        self.is_lost.set(true);
+        self.fail(call, expected, got);
     }
 
     /// Adds up a number of both ranks. Until the other rank comes, this one drives its provider.

@@ -39,9 +39,12 @@ pub fn stale_keys(pair: &FabricPair) -> Seen {
     pair.meet(0);
     let (mut refusals, mut longest) = (Vec::new(), Duration::ZERO);
     if pair.is_origin() {
-        for key in keys.iter().filter(|_| !pair.is_lost()) {
-            for operation in [Operation::Deliver(1), Operation::Read(1)] {
-                refusals.extend(refused(pair, *key, operation));
+        let operations = [Operation::Deliver(1), Operation::Read(1)];
+        for (key, operation) in keys.iter().flat_map(|key| operations.map(|one| (*key, one))) {
+            if !pair.is_lost() {
+                refusals.extend(refused(pair, key, operation));
+            }
+            if !pair.is_lost() {
                 longest = longest.max(recovered(pair));
             }
         }
@@ -55,10 +58,10 @@ pub fn stale_keys(pair: &FabricPair) -> Seen {
     refusals.sort_unstable();
     refusals.dedup();
     let (errors, milliseconds) = (refusals.join(", "), longest.as_secs_f64() * 1e3);
-    let detail = format!(
-        "{KEYS} keys, {count} accesses refused ({errors}), after which the endpoint works in \
-         {milliseconds:.3} ms"
-    );
+    let mut detail = format!("{KEYS} keys, {count} accesses refused ({errors})");
+    if !pair.is_lost() {
+        detail += &format!(", after which the endpoint works in {milliseconds:.3} ms");
+    }
     Seen { detail, ..Seen::default() }
 }
 
@@ -86,16 +89,19 @@ fn reads(pair: &FabricPair, key: Option<u64>) -> Result<(), String> {
     }
 }
 
-/// Begins an operation by a stale key. Returns the error of the provider.
+/// Begins an operation by a stale key. Returns the error of the provider. An operation without a
+/// completion is not refused: a flush would wait for it forever.
 fn refused(pair: &FabricPair, key: u64, operation: Operation) -> Option<String> {
     let endpoint = &pair.endpoint;
     endpoint.set_own(0, STALE);
     let begun = endpoint.start_with_key(key, operation, 0, AT);
-    let refusal = begun.and_then(|()| endpoint.wait(0)).err();
-    if refusal.is_none() {
-        pair.fail("an access with a stale key", "an error", "success");
+    let (call, expected) = ("an access with a stale key", "an error");
+    match begun.and_then(|()| endpoint.wait(0)) {
+        Err(why) if endpoint.in_flight() > 0 => pair.lose(call, expected, why),
+        Err(refusal) => return Some(refusal),
+        Ok(()) => pair.fail(call, expected, "success"),
     }
-    refusal
+    None
 }
 
 /// Waits until the endpoint works again: a provider may have to connect anew. Returns the time.
