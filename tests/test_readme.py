@@ -33,7 +33,7 @@ from conftest import TOP, call, mpis, version
 FOLDERS = ("guide", "concepts", "reference")
 LAST = "docs/guide/clusters.md"
 SECONDS = int(os.environ.get("SECONDS_MAX", 300))
-OURS = r"\bFOMPI_[A-Z_]+|\b(?:scripts|benches|docs|include)/[a-z._/-]+[a-z]"
+OURS = r"\bFOMPI_[A-Z_]+\b|\b(?:scripts|benches|docs|include)/[a-z._/-]+[a-z]"
 OPTIONS_OF_LAUNCHERS = TOP / "crates" / "cli" / "src" / "run" / "launcher_options.rs"
 
 

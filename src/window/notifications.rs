@@ -70,7 +70,7 @@ impl InUse {
     /// Returns them for a use that may end later than that of the window.
     fn shared(&self) -> Option<Arc<Notifications>> {
         let found = ptr::from_ref(self.get()?);
-        // SAFETY: it was made from an `Arc`, of which this cell owns one reference.
+        // SAFETY: it was made from an `Arc`, and this cell owns one reference.
         unsafe {
             Arc::increment_strong_count(found);
             Some(Arc::from_raw(found))
