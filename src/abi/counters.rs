@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::messages;
 use crate::mpi::hints::COUNTERS;
 use crate::mpi::{Host, grequests};
-use crate::window::Window;
+use crate::window::{LocalWindow, Window};
 use core::ffi::c_int;
 
 /// The answer for a window of the host MPI, which has no counters.
@@ -17,7 +17,7 @@ pub(super) fn unsupported(host: &Host, call: &'static str) -> c_int {
 }
 
 /// Checks a number of counters that a rank asks for.
-fn number(window: &Window, number: c_int) -> Result<u32> {
+pub(super) fn number(window: &Window, number: c_int) -> Result<u32> {
     let wrong = || Error::Argument(&messages::COUNTERS, i64::from(number));
     let asserted = window.info.lock().number(COUNTERS).filter(|most| *most > 0);
     let checked = u32::try_from(number).map_err(|_| wrong())?;
@@ -25,6 +25,30 @@ fn number(window: &Window, number: c_int) -> Result<u32> {
         Some(most) if u64::from(checked) > most => Err(wrong()),
         _ => Ok(checked),
     }
+}
+
+/// Stores a request that is complete once a counter of this process has reached a threshold.
+///
+/// # Safety
+/// `request` points to a request handle, or is null.
+pub(super) unsafe fn store_request(
+    call: &'static str,
+    (host, window, node): (&'static Host, &Window, &LocalWindow),
+    (index, threshold): (c_int, MPI_Count),
+    request: *mut MPI_Request,
+) -> Result<()> {
+    check_output(request)?;
+    let work = window.notify_request(node, index.into(), threshold)?;
+    if !work.is_reached() && grequests::are_possible(host) {
+        // SAFETY: guaranteed by the caller.
+        return unsafe {
+            grequests::start(host, Box::new(work), (call, code_with_reason), request)
+        };
+    }
+    // No call of the host MPI would advance the request.
+    window.wait_notify(node, (index.into(), 1), threshold)?;
+    // SAFETY: guaranteed by the caller.
+    unsafe { node.comm().completed_request(host, request) }
 }
 
 own_entries! {
@@ -122,18 +146,8 @@ own_entries! {
     ) {
         let (call, host) = ("FOMPI_Win_notify_request", Host::get());
         on_window(call, host, win, |window, node| {
-            check_output(request)?;
-            let work = window.notify_request(node, index.into(), threshold)?;
-            if work.is_reached() || !grequests::are_possible(host) {
-                if !work.is_reached() {
-                    // No call of the host MPI would advance the request.
-                    window.wait_notify(node, (index.into(), 1), threshold)?;
-                }
-                // SAFETY: the caller's pointer to a request.
-                return unsafe { node.comm().completed_request(host, request) };
-            }
             // SAFETY: the caller's pointer to a request.
-            unsafe { grequests::start(host, Box::new(work), (call, code_with_reason), request) }
+            unsafe { store_request(call, (host, window, node), (index, threshold), request) }
         }, |_| unsupported(host, call))
     }
 }

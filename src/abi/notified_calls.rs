@@ -16,11 +16,11 @@ use crate::window::notifications::Notified;
 use core::ffi::{c_int, c_void};
 
 /// A notified call.
-struct NotifiedCall {
-    call: Call,
-    kind: Notified,
+pub(super) struct NotifiedCall {
+    pub call: Call,
+    pub kind: Notified,
     /// the index of the counter
-    index: c_int,
+    pub index: c_int,
 }
 
 impl TargetCall for NotifiedCall {

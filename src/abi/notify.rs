@@ -1,16 +1,21 @@
 //! Notified access of Intel MPI and of Bull's Open MPI: functions of the same names with different
-//! arguments. libfompi knows Intel's arguments only. If another host MPI has a function of such a
-//! name, a call jumps to it with registers and stack unchanged, so that neither the types nor the
-//! number of its arguments matter.
+//! arguments. libfompi knows Intel's arguments only, and serves these calls on its windows as those
+//! of `notified_calls` and `counters`. If another host MPI has a function of such a name, a call
+//! jumps to it with registers and stack unchanged, so that neither the types nor the number of its
+//! arguments matter.
 
-use super::answer::on_any_window;
-use super::pass_through;
+use super::answer::{check_output, on_window};
+use super::notified_calls::NotifiedCall;
+use super::transfer::{Call, buffer, get, put, target};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
+use super::{counters, pass_through};
 use crate::error::Error;
 use crate::messages;
 use crate::mpi::Host;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::dl;
+use crate::window::notifications::Notified;
+use crate::window::{LocalWindow, Window};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int, c_void};
 
@@ -173,10 +178,9 @@ macro_rules! jump_to_target {
 /// One entry: jumps to the target of the calls of its name.
 macro_rules! jump {
     ($name:ident $typed:ident) => {
-        /// Notified access (Intel MPI, Bull's Open MPI), which libfompi does not offer. Jumps to
-        /// the function of the same name in the host MPI or in a tool, with all arguments
-        /// unchanged. On a window of libfompi: MPI_ERR_UNSUPPORTED_OPERATION, through its error
-        /// handler.
+        /// Notified access (Intel MPI, Bull's Open MPI). Serves the windows of libfompi, unless
+        /// another MPI has a function of that name. Otherwise jumps to the function of the same
+        /// name in the host MPI or in a tool, with all arguments unchanged.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() {
@@ -190,27 +194,32 @@ fn absent(host: &Host, call: &'static str) -> c_int {
     super::answer::code_with_reason(host, call, &Error::Wrong(&messages::NO_FUNCTION))
 }
 
-/// A function with Intel's arguments: passed on, unless the window is libfompi's.
-macro_rules! notify {
+/// Calls Intel's function on a window of the host MPI.
+macro_rules! intels {
+    ($host:ident, $profiled:ident ($($argument:expr),*): $($type:ty),*) => {{
+        type Inner = unsafe extern "C-unwind" fn($($type),*) -> c_int;
+        // SAFETY: Intel's function of that name has this type; another MPI has none.
+        let inner: Option<Inner> = unsafe { $host.extra(symbol!($profiled)) };
+        // SAFETY: the caller's arguments, passed on unchanged.
+        inner.map_or_else(|| absent($host, stringify!($profiled)), |inner| unsafe {
+            inner($($argument),*)
+        })
+    }};
+}
+
+/// Functions with Intel's arguments that read or change the counters of a window.
+macro_rules! of_counters {
     ($(
-        $name:ident $profiled:ident $typed:ident
-        ($($before:ident: $before_type:ty,)* [$win:ident] $($after:ident: $after_type:ty),* $(,)?)
+        $(#[$doc:meta])*
+        $name:ident $profiled:ident $typed:ident ($($argument:ident: $type:ty),*)
+        |$host:ident, $window:ident, $node:ident| $work:block
     )*) => {$(
-        /// Refused on windows of libfompi, otherwise passed on.
-        unsafe extern "C-unwind" fn $typed(
-            $($before: $before_type,)* $win: MPI_Win $(, $after: $after_type)*
-        ) -> c_int {
-            type Inner =
-                unsafe extern "C-unwind" fn($($before_type,)* usize $(, $after_type)*) -> c_int;
-            let host = Host::get();
-            let refuse = |_| Err(Error::Wrong(&messages::NOTIFIED_ACCESS));
-            on_any_window(stringify!($name), host, $win, refuse, |native| {
-                // SAFETY: Intel's function of that name has this type; another MPI has none.
-                let inner: Option<Inner> = unsafe { host.extra(symbol!($profiled)) };
-                // SAFETY: the caller's arguments, passed on unchanged.
-                inner.map_or_else(|| absent(host, stringify!($name)), |inner| unsafe {
-                    inner($($before,)* native $(, $after)*)
-                })
+        $(#[$doc])*
+        unsafe extern "C-unwind" fn $typed(win: MPI_Win $(, $argument: $type)*) -> c_int {
+            let $host = Host::get();
+            let ours = |$window: &'static Window, $node: &'static LocalWindow| $work;
+            on_window(stringify!($name), $host, win, ours, |native| {
+                intels!($host, $profiled(native $(, $argument)*): usize $(, $type)*)
             })
         }
         jump! { $name $typed }
@@ -218,27 +227,79 @@ macro_rules! notify {
     )*};
 }
 
-notify! {
-    MPIX_Win_create_notify PMPIX_Win_create_notify win_create_notify
-        ([win] count: c_int)
-    MPIX_Win_free_notify PMPIX_Win_free_notify win_free_notify
-        ([win])
-    MPIX_Win_get_notify PMPIX_Win_get_notify win_get_notify
-        ([win] index: c_int, value: *mut MPI_Count)
-    MPIX_Win_set_notify PMPIX_Win_set_notify win_set_notify
-        ([win] index: c_int, value: MPI_Count)
+of_counters! {
+    /// Gives this process counters for notified operations. Collective.
+    MPIX_Win_create_notify PMPIX_Win_create_notify win_create_notify (count: c_int)
+    |host, window, node| {
+        window.set_counters(host, node, counters::number(window, count))
+    }
+
+    /// Gives the counters back. Collective.
+    MPIX_Win_free_notify PMPIX_Win_free_notify win_free_notify ()
+    |host, window, node| { window.set_counters(host, node, Ok(0)) }
+
+    /// Returns the value of a counter of this process.
+    MPIX_Win_get_notify PMPIX_Win_get_notify win_get_notify (index: c_int, value: *mut MPI_Count)
+    |host, window, node| {
+        check_output(value)?;
+        let found = window.polled_notify_value(node, index.into())?;
+        // SAFETY: the caller's pointer.
+        unsafe { value.write(found) };
+        Ok(())
+    }
+
+    /// Sets the value of a counter of this process.
+    MPIX_Win_set_notify PMPIX_Win_set_notify win_set_notify (index: c_int, value: MPI_Count)
+    |host, window, node| { window.set_notify_value(node, index.into(), value).map(drop) }
+
+    /// Returns a request that is complete once a counter has reached a value.
     MPIX_Win_get_notify_request PMPIX_Win_get_notify_request win_get_notify_request
-        ([win] index: c_int, value: MPI_Count, request: *mut MPI_Request)
-    MPIX_Get_notify PMPIX_Get_notify get_notify
-        (origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
-    MPIX_Put_notify PMPIX_Put_notify put_notify
-        (origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
-    MPIX_Get_notify_c PMPIX_Get_notify_c get_notify_c
-        (origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
-    MPIX_Put_notify_c PMPIX_Put_notify_c put_notify_c
-        (origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
+        (index: c_int, value: MPI_Count, request: *mut MPI_Request)
+    |host, window, node| {
+        // SAFETY: the caller's pointer to a request.
+        unsafe {
+            counters::store_request(
+                "MPIX_Win_get_notify_request",
+                (host, window, node),
+                (index, value),
+                request,
+            )
+        }
+    }
+}
+
+/// Notified puts and gets with Intel's arguments.
+macro_rules! transfers {
+    ($(
+        $name:ident $profiled:ident $typed:ident ($pointer:ty, $count:ty) = $work:ident $kind:ident;
+    )*) => {$(
+        /// A notified transfer: as that of `notified_calls`, on windows of libfompi.
+        unsafe extern "C-unwind" fn $typed(
+            origin: $pointer, origin_count: $count, origin_type: MPI_Datatype, rank: c_int,
+            disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, index: c_int,
+            win: MPI_Win,
+        ) -> c_int {
+            let (name, host) = (stringify!($name), Host::get());
+            let call = Call { name, host, rank, win, request: None };
+            let call = NotifiedCall { call, kind: Notified::$kind, index };
+            let buffer = buffer(host, origin, origin_count.into(), origin_type);
+            let target = target(host, rank, disp, target_count.into(), target_type);
+            let theirs = |native| intels!(host, $profiled(
+                origin, origin_count, origin_type, rank, disp, target_count, target_type, index,
+                native
+            ): $pointer, $count, MPI_Datatype, c_int, MPI_Aint, $count, MPI_Datatype, c_int,
+                usize);
+            // SAFETY: the caller's buffer.
+            unsafe { $work(call, buffer, target, theirs) }
+        }
+        jump! { $name $typed }
+        jump! { $profiled $typed }
+    )*};
+}
+
+transfers! {
+    MPIX_Put_notify PMPIX_Put_notify put_notify (*const c_void, c_int) = put Put;
+    MPIX_Put_notify_c PMPIX_Put_notify_c put_notify_c (*const c_void, MPI_Count) = put Put;
+    MPIX_Get_notify PMPIX_Get_notify get_notify (*mut c_void, c_int) = get Get;
+    MPIX_Get_notify_c PMPIX_Get_notify_c get_notify_c (*mut c_void, MPI_Count) = get Get;
 }

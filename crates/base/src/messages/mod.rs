@@ -29,7 +29,7 @@ pub use of_windows::*;
 pub use warnings::*;
 
 /// The codes that had a meaning once. None of them gets another one.
-pub const RETIRED: [&str; 0] = [];
+pub const RETIRED: [&str; 1] = ["FOMPI-E096"];
 
 /// Returns all messages, by kind and number: errors, then warnings.
 pub fn all() -> Vec<&'static Explanation> {

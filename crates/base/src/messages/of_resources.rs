@@ -116,10 +116,6 @@ messages! {
         "not supported: a function that this MPI does not have"
         "The program calls an extension that only other MPIs have."
         "Compile and run the program with the same MPI.";
-    NOTIFIED_ACCESS "E096" [Unsupported]
-        "not supported: notified access"
-        "The program calls an extension of Intel MPI on a window that libfompi serves."
-        "Set FOMPI_DISABLE=1 on all ranks.";
     NO_PEER "E097" [Unsupported]
         "not supported: the device on one node"
         "A window on one node is accessed as one over several nodes, an error of libfompi."
