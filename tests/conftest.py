@@ -290,7 +290,7 @@ def said_by_survivors(mpi, run, folder):
 
 def errors(lines, text, seconds="[0-9]"):
     """How many of the lines report an error after so many seconds, with the code of its message."""
-    pattern = (rf"rank [0-3] after {seconds}\.[0-9] s, error: MPI_[A-Za-z_]+: {text} "
+    pattern = (rf"rank [0-3] after {seconds}\.[0-9] s, error: (?:FO)?MPI_[A-Za-z_]+: {text} "
                r"\[FOMPI-E[0-9]{3}\]")
     return sum(bool(re.fullmatch(pattern, line)) for line in lines)
 

@@ -17,7 +17,7 @@ WHY = r"[a-z ]+(: .+)?"
 OVER_TCP = (r"(it has (closed|reset) the connection|it has died|another rank has lost it|"
             r"its connection thread is gone|no first contact: .*)")
 WITHOUT_PIDFD = "pidfd_open=ENOSYS"
-BETWEEN_NODES = ("lock", "start", "fence", "puts", "gets", "requests", "accumulates", "attaches")
+BETWEEN_NODES = ("lock", "start", "fence", "notified", "puts", "gets", "requests", "accumulates", "attaches")
 
 
 # --- on one node ----------------------------------------------------------------------------------
@@ -27,6 +27,7 @@ BETWEEN_NODES = ("lock", "start", "fence", "puts", "gets", "requests", "accumula
 @pytest.mark.parametrize("mode", (
     "lock", "shared", "fence", "start", "wait", "test", "create", "created", "dynamic", "free",
     "again", "puts", "gets", "requests", "accumulates", "attaches", "holds", "holds_all", "queued",
+    "notified", "polled",
     # Where the system knows no pidfd_open.
     "without-lock", "without-wait", "without-create"))
 def test_killed_rank_is_named(mode, build, said_by_survivors):
@@ -173,8 +174,8 @@ TCP = {"FOMPI_RANKS_PER_NODE": 1, "FOMPI_NET": "tcp", "FOMPI_FALLBACK": "error",
 
 @pytest.mark.waits
 @pytest.mark.parametrize("mode", (
-    "lock", "fence", "puts", "gets", "accumulates", "attaches", "lock child", "puts child",
-    "puts stopped", "accumulates stopped"))
+    "lock", "fence", "notified", "polled", "puts", "gets", "accumulates", "attaches", "lock child",
+    "puts child", "puts stopped", "accumulates stopped"))
 def test_killed_rank_over_tcp(mode, build, said_by_survivors):
     """`child`: a child of the rank lives on. `stopped`: it is stopped before, for longer than the
     limit, with full sockets, which alone is no loss."""

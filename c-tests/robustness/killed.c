@@ -3,6 +3,7 @@
 // decides. usage: killed MODE FILE, to which the survivors append a line each
 //   lock shared fence start wait create free    the others wait for it, in an allocated window
 //   test                                        they ask by MPI_Win_test until it completes
+//   notified polled                             they wait for a notification, or poll the counter
 //   created dynamic                             the others wait for it to make such a window too
 //   again                                       all make and free windows when it is killed
 //   puts gets requests accumulates              to its memory in a created window, all the time
@@ -15,12 +16,18 @@
 
 #include "robust.h"
 
+#include "../../include/fompi_notify.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 
 enum { BYTES = 4 << 20, RANKS_MAX = 16 };
+
+#pragma weak FOMPI_Win_set_num_notify
+#pragma weak FOMPI_Win_wait_notify
+#pragma weak FOMPI_Win_get_notify_value
 
 static MPI_Win win, created, dynamic, allocated;
 static MPI_Comm comm;
@@ -64,6 +71,8 @@ static void prepare(const char *mode, int victim)
 {
     if ((strcmp(mode, "lock") == 0 || strcmp(mode, "shared") == 0) && rank == victim)
         OK(take_lock(MPI_LOCK_EXCLUSIVE, 0, win));
+    if (strcmp(mode, "notified") == 0 || strcmp(mode, "polled") == 0)
+        OK(FOMPI_Win_set_num_notify(win, MPI_INFO_NULL, 1));
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -72,6 +81,15 @@ static int test_until_done(void)
     int done = 0, code = MPI_SUCCESS;
     while (code == MPI_SUCCESS && !done)
         code = MPI_Win_test(win, &done);
+    return code;
+}
+
+static int poll_counter(void)
+{
+    MPI_Count value = 0;
+    int code = MPI_SUCCESS;
+    while (code == MPI_SUCCESS && value == 0)
+        code = FOMPI_Win_get_notify_value(win, 0, &value);
     return code;
 }
 
@@ -91,6 +109,10 @@ static int wait_for(const char *mode, int victim)
         return MPI_Win_fence(0, win);
     if (strcmp(mode, "start") == 0)
         return MPI_Win_start(group, 0, win);
+    if (strcmp(mode, "notified") == 0)
+        return FOMPI_Win_wait_notify(win, 0, 1);
+    if (strcmp(mode, "polled") == 0)
+        return poll_counter();
     if (strcmp(mode, "create") == 0)
         return MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other);
     if (strcmp(mode, "created") == 0)

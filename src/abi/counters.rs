@@ -157,5 +157,5 @@ own_entries! {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fompi_err_rma_notification() -> c_int {
     let host = Host::get();
-    reason::NOTIFICATION.code(host, host.constants.class(crate::error::Class::Other))
+    reason::NOTIFICATION.class(host, host.constants.class(crate::error::Class::Other))
 }

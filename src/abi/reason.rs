@@ -110,29 +110,33 @@ unsafe fn add(
 /// and a program may want to react to it.
 pub struct OwnCode {
     message: &'static Message,
-    /// whether the code is the class itself
-    is_class: bool,
     /// 0: not made yet
     code: AtomicI32,
 }
 
 /// A process that died or cannot be reached.
 pub static PROCESS_LOST: OwnCode = OwnCode::new(&messages::LOST_CLASS);
-/// A counter of notifications that a process does not have. The code is the class itself, which a
-/// program compares with.
-pub static NOTIFICATION: OwnCode =
-    OwnCode { is_class: true, ..OwnCode::new(&messages::NOTIFICATION_CLASS) };
+/// A counter of notifications that a process does not have.
+pub static NOTIFICATION: OwnCode = OwnCode::new(&messages::NOTIFICATION_CLASS);
 /// Ranks disagree on a setting that must be identical.
 pub static SETTINGS_DIFFER: OwnCode = OwnCode::new(&messages::DIFFER_CLASS);
 
 impl OwnCode {
     const fn new(message: &'static Message) -> OwnCode {
-        OwnCode { message, is_class: false, code: AtomicI32::new(0) }
+        OwnCode { message, code: AtomicI32::new(0) }
     }
 
     /// Returns its code, or `class` if the host MPI cannot add one.
     pub fn code(&self, host: &Host, class: c_int) -> c_int {
         self.made(|| self.make(host).unwrap_or(class))
+    }
+
+    /// Returns its class, or `class` if the host MPI cannot add one.
+    pub fn class(&self, host: &Host, class: c_int) -> c_int {
+        let (code, mut own) = (self.code(host, class), 0);
+        // SAFETY: a local out parameter.
+        let found = unsafe { (host.call.error_class)(code, &mut own) } == 0;
+        if found { own } else { class }
     }
 
     /// Returns the code, which `make` adds at the first call. No lock is held meanwhile, because
@@ -162,7 +166,7 @@ impl OwnCode {
                 && (host.call.add_error_code)(class, &mut code) == 0
                 && (host.call.add_error_string)(code, text.as_ptr()) == 0
         };
-        made.then_some(if self.is_class { class } else { code })
+        made.then_some(code)
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Notifications {
     /// where they are
     at: *mut u8,
     offsets: CounterOffsets,
+    /// the number of times that this rank has polled a counter
+    polls: AtomicU32,
     /// whether they are in use no longer
     ended: AtomicBool,
 }
@@ -45,6 +47,9 @@ pub struct Notifications {
 unsafe impl Send for Notifications {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Notifications {}
+
+/// One in this many polls of a counter reads the clock: that takes longer than the poll.
+const POLLS_PER_CHECK: u32 = 64;
 
 /// A word of a table that is mapped here.
 ///
@@ -101,6 +106,7 @@ impl Notifications {
             own,
             at: ptr::with_exposed_provenance_mut(table.facts.base),
             offsets: CounterOffsets::new(own.0),
+            polls: AtomicU32::new(0),
             ended: AtomicBool::new(false),
         }
     }
@@ -115,6 +121,14 @@ impl Notifications {
     /// Returns the part of the table that this process has.
     fn node(&self) -> &'static LocalWindow {
         self.table.local().expect("made by the library")
+    }
+
+    /// Counts a poll. Returns whether it is time to read the clock.
+    fn is_check_due(&self) -> bool {
+        // Relaxed: it decides nothing else; an update may be lost.
+        let polls = self.polls.load(Ordering::Relaxed);
+        self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
+        polls.is_multiple_of(POLLS_PER_CHECK)
     }
 
     /// The word of a counter of this rank that ranks of its node increment.
@@ -341,6 +355,10 @@ impl Window {
         if let Some(part) = node.wide.as_deref() {
             part.wide.wire.note_wait();
             node.serve_polling();
+        }
+        // As MPI_Win_test does: a program that polls would do so for ever.
+        if self.notifications.get().is_some_and(Notifications::is_check_due) {
+            node.arena().check_dead_by_the_clock()?;
         }
         Ok(value)
     }

@@ -97,7 +97,8 @@ host_functions! {
         query_thread = c"PMPI_Query_thread" (*mut c_int);
         abort = c"PMPI_Abort" (Handle, c_int);
         error_string = c"PMPI_Error_string" (c_int, *mut c_char, *mut c_int);
-        add_error_class = c"PMPI_Add_error_class" (*mut c_int);
+        error_class = c"PMPI_Error_class" (c_int, *mut c_int);
+    add_error_class = c"PMPI_Add_error_class" (*mut c_int);
         add_error_code = c"PMPI_Add_error_code" (c_int, *mut c_int);
         add_error_string = c"PMPI_Add_error_string" (c_int, *const c_char);
         comm_create = c"PMPI_Comm_create" (Handle, Handle, *mut Handle);
