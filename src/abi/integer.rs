@@ -49,6 +49,11 @@ fn from_integer(number: c_int, others: &[&CStr]) -> MPI_Win {
     })
 }
 
+/// Returns the window handle of an integer of Fortran.
+pub(super) fn window_from_fortran(number: MPI_Fint) -> MPI_Win {
+    from_integer(number, F2C)
+}
+
 /// The functions that convert handles, the preferred one first. MPICH has none: its handles are
 /// integers.
 const C2F: &[&CStr] = &[c"PMPI_Win_c2f"];
@@ -65,7 +70,7 @@ entry! {
     /// Returns the window handle of an integer of Fortran (MPI-4.1 §19.3.4): the inverse of
     /// MPI_Win_c2f. An integer that is not libfompi's is converted by the host MPI. Raises no
     /// error.
-    MPI_Win_f2c PMPI_Win_f2c (win: MPI_Fint) -> MPI_Win { from_integer(win, F2C) }
+    MPI_Win_f2c PMPI_Win_f2c (win: MPI_Fint) -> MPI_Win { window_from_fortran(win) }
 
     /// Returns a window handle as an int of C (MPI-5.0 §20.3). A handle of the host MPI is
     /// converted by that MPI, with MPI_Win_c2f if it has no MPI_Win_toint. Raises no error.

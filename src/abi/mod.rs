@@ -27,6 +27,7 @@ mod epochs;
 mod errhandler;
 mod errhandler_calls;
 mod fortran;
+mod fortran_notified;
 mod integer;
 mod keyvals;
 mod loader_call;

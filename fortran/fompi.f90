@@ -1,0 +1,459 @@
+! Notified operations of libfompi for Fortran (issue 59 of the MPI Forum). Compile this file with the
+! compiler of your MPI, and link the program with libfompi ahead of the MPI:
+!
+!   mpifort -c fompi.f90
+!   mpifort app.f90 fompi.o -L PREFIX/lib -lfompi
+!
+! Each procedure takes handles of the module mpi_f08, with an optional error code, or INTEGER handles, as
+! in mpif.h and the module mpi, with the error code. Arguments are those of the MPI procedure without
+! `notify`, with the index of a counter of the target ahead of the window. A buffer is contiguous;
+! MPI_BOTTOM is none.
+module fompi
+  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_intptr_t
+  use mpi_f08, only: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, MPI_Win
+  implicit none
+  private
+  public :: FOMPI_Put_notify, FOMPI_Get_notify, FOMPI_Accumulate_notify
+  public :: FOMPI_Get_accumulate_notify, FOMPI_Rput_notify, FOMPI_Rget_notify
+  public :: FOMPI_Raccumulate_notify, FOMPI_Rget_accumulate_notify, FOMPI_Win_set_num_notify
+  public :: FOMPI_Win_get_num_notify, FOMPI_Win_get_notify_value, FOMPI_Win_reset_notify_value
+  public :: FOMPI_Win_wait_notify, FOMPI_Win_wait_any_notify, FOMPI_Win_notify_request
+  public :: fompi_err_rma_notification
+
+  interface
+    ! The error class of an index that a process does not have.
+    integer(c_int) function fompi_err_rma_notification() bind(C)
+      import :: c_int
+    end function
+  end interface
+
+  interface FOMPI_Put_notify
+    subroutine put_notify_integer(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
+        index, win, ierror) &
+        bind(C, name="fompi_put_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int), intent(in) :: origin_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure put_notify_f08
+  end interface
+
+  interface FOMPI_Get_notify
+    subroutine get_notify_integer(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
+        index, win, ierror) &
+        bind(C, name="fompi_get_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int), intent(in) :: origin_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure get_notify_f08
+  end interface
+
+  interface FOMPI_Accumulate_notify
+    subroutine accumulate_notify_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, op, index, win, ierror) &
+        bind(C, name="fompi_accumulate_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int), intent(in) :: origin_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, op, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure accumulate_notify_f08
+  end interface
+
+  interface FOMPI_Get_accumulate_notify
+    subroutine get_accumulate_notify_integer(origin, origin_count, origin_type, result, result_count, &
+        result_type, rank, disp, target_count, target_type, op, index, win, ierror) &
+        bind(C, name="fompi_get_accumulate_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+      !DIR$ IGNORE_TKR origin, result
+      type(*), dimension(*), asynchronous :: origin, result
+      integer(c_int), intent(in) :: origin_count, result_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, result_type, target_type, op, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure get_accumulate_notify_f08
+  end interface
+
+  interface FOMPI_Rput_notify
+    subroutine rput_notify_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, index, win, request, ierror) &
+        bind(C, name="fompi_rput_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int), intent(in) :: origin_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rput_notify_f08
+  end interface
+
+  interface FOMPI_Rget_notify
+    subroutine rget_notify_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, index, win, request, ierror) &
+        bind(C, name="fompi_rget_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int), intent(in) :: origin_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rget_notify_f08
+  end interface
+
+  interface FOMPI_Raccumulate_notify
+    subroutine raccumulate_notify_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, op, index, win, request, ierror) &
+        bind(C, name="fompi_raccumulate_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int), intent(in) :: origin_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, op, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure raccumulate_notify_f08
+  end interface
+
+  interface FOMPI_Rget_accumulate_notify
+    subroutine rget_accumulate_notify_integer(origin, origin_count, origin_type, result, result_count, &
+        result_type, rank, disp, target_count, target_type, op, index, win, request, ierror) &
+        bind(C, name="fompi_rget_accumulate_notify_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+      !DIR$ IGNORE_TKR origin, result
+      type(*), dimension(*), asynchronous :: origin, result
+      integer(c_int), intent(in) :: origin_count, result_count, rank, target_count, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, result_type, target_type, op, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rget_accumulate_notify_f08
+  end interface
+
+  interface FOMPI_Win_set_num_notify
+    subroutine win_set_num_notify_integer(win, info, number, ierror) &
+        bind(C, name="fompi_win_set_num_notify_")
+      import :: c_int
+      integer(c_int), intent(in) :: number
+      integer(c_int), intent(in) :: win, info
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_set_num_notify_f08
+  end interface
+
+  interface FOMPI_Win_get_num_notify
+    subroutine win_get_num_notify_integer(win, rank, found, ierror) &
+        bind(C, name="fompi_win_get_num_notify_")
+      import :: c_int
+      integer(c_int), intent(in) :: rank
+      integer(c_int), intent(in) :: win
+      integer(c_int), intent(out) :: found
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_get_num_notify_f08
+  end interface
+
+  interface FOMPI_Win_get_notify_value
+    subroutine win_get_notify_value_integer(win, index, value, ierror) &
+        bind(C, name="fompi_win_get_notify_value_")
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: index
+      integer(c_int), intent(in) :: win
+      integer(c_int64_t), intent(out) :: value
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_get_notify_value_f08
+  end interface
+
+  interface FOMPI_Win_reset_notify_value
+    subroutine win_reset_notify_value_integer(win, index, value, ierror) &
+        bind(C, name="fompi_win_reset_notify_value_")
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: index
+      integer(c_int), intent(in) :: win
+      integer(c_int64_t), intent(out) :: value
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_reset_notify_value_f08
+  end interface
+
+  interface FOMPI_Win_wait_notify
+    subroutine win_wait_notify_integer(win, index, threshold, ierror) &
+        bind(C, name="fompi_win_wait_notify_")
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: index
+      integer(c_int), intent(in) :: win
+      integer(c_int64_t), intent(in) :: threshold
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_wait_notify_f08
+  end interface
+
+  interface FOMPI_Win_wait_any_notify
+    subroutine win_wait_any_notify_integer(win, first, number, threshold, found, ierror) &
+        bind(C, name="fompi_win_wait_any_notify_")
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: first, number
+      integer(c_int), intent(in) :: win
+      integer(c_int64_t), intent(in) :: threshold
+      integer(c_int), intent(out) :: found
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_wait_any_notify_f08
+  end interface
+
+  interface FOMPI_Win_notify_request
+    subroutine win_notify_request_integer(win, index, threshold, request, ierror) &
+        bind(C, name="fompi_win_notify_request_")
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: index
+      integer(c_int), intent(in) :: win
+      integer(c_int), intent(out) :: request
+      integer(c_int64_t), intent(in) :: threshold
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_notify_request_f08
+  end interface
+
+contains
+
+  subroutine put_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
+      index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Put_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine get_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
+      index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Get_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine accumulate_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, op, index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Accumulate_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine get_accumulate_notify_f08(origin, origin_count, origin_type, result, result_count, &
+      result_type, rank, disp, target_count, target_type, op, index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+    !DIR$ IGNORE_TKR origin, result
+    type(*), dimension(*), asynchronous :: origin, result
+    integer, intent(in) :: origin_count, result_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, result_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Get_accumulate_notify(origin, origin_count, origin_type%MPI_VAL, result, result_count, &
+        result_type%MPI_VAL, rank, disp, target_count, target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, &
+        code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rput_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
+      index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rput_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rget_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
+      index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rget_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine raccumulate_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, op, index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Raccumulate_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rget_accumulate_notify_f08(origin, origin_count, origin_type, result, result_count, &
+      result_type, rank, disp, target_count, target_type, op, index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+    !DIR$ IGNORE_TKR origin, result
+    type(*), dimension(*), asynchronous :: origin, result
+    integer, intent(in) :: origin_count, result_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, result_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rget_accumulate_notify(origin, origin_count, origin_type%MPI_VAL, result, result_count, &
+        result_type%MPI_VAL, rank, disp, target_count, target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, &
+        request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_set_num_notify_f08(win, info, number, ierror)
+    integer, intent(in) :: number
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Info), intent(in) :: info
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_set_num_notify(win%MPI_VAL, info%MPI_VAL, number, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_get_num_notify_f08(win, rank, found, ierror)
+    integer, intent(in) :: rank
+    type(MPI_Win), intent(in) :: win
+    integer, intent(out) :: found
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_get_num_notify(win%MPI_VAL, rank, found, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_get_notify_value_f08(win, index, value, ierror)
+    integer, intent(in) :: index
+    type(MPI_Win), intent(in) :: win
+    integer(MPI_COUNT_KIND), intent(out) :: value
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_get_notify_value(win%MPI_VAL, index, value, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_reset_notify_value_f08(win, index, value, ierror)
+    integer, intent(in) :: index
+    type(MPI_Win), intent(in) :: win
+    integer(MPI_COUNT_KIND), intent(out) :: value
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_reset_notify_value(win%MPI_VAL, index, value, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_wait_notify_f08(win, index, threshold, ierror)
+    integer, intent(in) :: index
+    type(MPI_Win), intent(in) :: win
+    integer(MPI_COUNT_KIND), intent(in) :: threshold
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_wait_notify(win%MPI_VAL, index, threshold, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_wait_any_notify_f08(win, first, number, threshold, found, ierror)
+    integer, intent(in) :: first, number
+    type(MPI_Win), intent(in) :: win
+    integer(MPI_COUNT_KIND), intent(in) :: threshold
+    integer, intent(out) :: found
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_wait_any_notify(win%MPI_VAL, first, number, threshold, found, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_notify_request_f08(win, index, threshold, request, ierror)
+    integer, intent(in) :: index
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer(MPI_COUNT_KIND), intent(in) :: threshold
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_notify_request(win%MPI_VAL, index, threshold, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+end module fompi
