@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 /// The folders of the sources.
 const SOURCES: [&str; 2] = ["crates", "src"];
-/// The folders of the programs, which are no part of the library.
-const OF_PROGRAMS: [&str; 2] = ["crates/cli", "crates/selftest"];
+/// The folders of the programs and of another library, which are no part of this one.
+const OF_OTHERS: [&str; 3] = ["crates/cli", "crates/next", "crates/selftest"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src");
     for entry in fs::read_dir("crates").expect("a folder of sources can be read") {
         let folder = entry.expect("a folder of sources can be read").path();
-        if !is_of_programs(&folder) {
+        if !is_of_others(&folder) {
             println!("cargo::rerun-if-changed={}", folder.display());
         }
     }
@@ -55,14 +55,14 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources can be read") {
         let path = entry.expect("a folder of sources can be read").path();
         match path.is_dir() {
-            true if is_of_programs(&path) => {}
+            true if is_of_others(&path) => {}
             true => collect(&path, files),
             false => files.push(path),
         }
     }
 }
 
-/// Whether a folder is one of the programs.
-fn is_of_programs(folder: &Path) -> bool {
-    OF_PROGRAMS.iter().any(|name| folder == Path::new(name))
+/// Whether a folder is no part of the library.
+fn is_of_others(folder: &Path) -> bool {
+    OF_OTHERS.iter().any(|name| folder == Path::new(name))
 }

@@ -81,8 +81,9 @@ def test_no_path_of_this_machine(prefix, installed):
 
 
 def test_name_of_the_library(prefix):
-    lines = worked("readelf", "-d", prefix / "lib" / "libfompi.so")
-    assert has(r"SONAME.*\[libfompi\.so\]", lines)
+    for name in ("libfompi", "libfompi_next"):
+        lines = worked("readelf", "-d", prefix / "lib" / f"{name}.so")
+        assert has(rf"SONAME.*\[{name}\.so\]", lines)
 
 
 def test_version_of_pkg_config(prefix):
@@ -261,7 +262,8 @@ def laid_out(request, installed):
 
 def test_libdir_of_the_environment(installed, folder):
     worked(INSTALL, folder, LIBDIR="lib64", FOMPI_LIB=BUILT)
-    assert [path.parent.name for path in folder.rglob("*.so")] == ["lib64"]
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.so")) == \
+        ["lib64/libfompi.so", "lib64/libfompi_next.so"]
 
 
 @pytest.mark.parametrize("libdir", ("../lib", "/lib", ".", "lib/../x", "lib 64"))

@@ -113,7 +113,7 @@ pub struct ExplainOptions {
 
 /// The usage of `fompirun`.
 pub const RUN_USAGE: &str = "\
-fompirun [--mpi NAME|PATH] [arguments of mpirun] program [arguments]
+fompirun [--mpi NAME|PATH] [--mpi-next] [arguments of mpirun] program [arguments]
        fompirun --check program";
 
 const RUN_HELP: &str = "\
@@ -149,6 +149,9 @@ pub struct RunOptions {
     /// Use mpirun.NAME or mpiexec.NAME from PATH, or the launcher at this path
     #[arg(long, value_name = "NAME|PATH", allow_hyphen_values = true)]
     pub mpi: Option<OsString>,
+    /// Preload libfompi_next.so, too: notified operations under the names of the next standard
+    #[arg(long)]
+    pub mpi_next: bool,
     /// Print the command instead of running it
     #[arg(long)]
     pub print: bool,

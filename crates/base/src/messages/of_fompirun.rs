@@ -84,6 +84,10 @@ super::message::messages! {
         "FOMPI_LIB={path}: the file has no version of libfompi"
         "FOMPI_LIB names a file that is no libfompi.so."
         "Correct FOMPI_LIB, or unset it to use the library of the installation.";
+    NEXT_ABSENT "E143"
+        "--mpi-next: no libfompi_next.so in {folder}, where libfompi.so is"
+        "The installation or the build has the library without libfompi_next.so."
+        "Install libfompi anew, or name a library of a whole installation with FOMPI_LIB.";
     STATIC_MPI "W041"
         "{program} has a static MPI: libfompi cannot be used, and its own one-sided layer runs"
         "No library can come before an MPI that is part of the program."

@@ -138,8 +138,22 @@ pub fn is_preloadable(library: &Path) -> Result<(), Line> {
     }
 }
 
+/// Returns the library with the names of the MPI Forum's proposal, in the folder of libfompi.so.
+fn next_library(library: &Path) -> Result<PathBuf, Line> {
+    let next = library.with_file_name("libfompi_next.so");
+    let folder = library.parent().unwrap_or(Path::new("/")).display();
+    match next.is_file() {
+        true => Ok(next),
+        false => Err(filled!(messages::NEXT_ABSENT; folder).line()),
+    }
+}
+
 fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<ExitCode, Line> {
     is_preloadable(library)?;
+    let mut libraries = vec![library.to_owned()];
+    if options.mpi_next {
+        libraries.insert(0, next_library(library)?);
+    }
     let named = options.mpi.as_deref().filter(|name| !name.is_empty());
     let named = named.map(Launcher::named).transpose()?;
     let program = find_program(words)?;
@@ -151,7 +165,7 @@ fn launch(options: &RunOptions, library: &Path, words: &[OsString]) -> Result<Ex
     if let (Some(name), LauncherFamily::Hydra) = (&program.only_in_folder, needs.family) {
         return Err(filled!(messages::PROGRAM_NOT_IN_PATH; program = name).line());
     }
-    let command = command_line(&needs, library, words);
+    let command = command_line(&needs, &libraries, words);
     if options.print {
         let line = shlex::bytes::try_join(command.iter().map(|word| word.as_bytes()));
         let line = line.map_err(|error| command_line_error(&error))?;
@@ -179,12 +193,12 @@ fn execute(needs: &Needs, command: &[OsString]) -> Line {
     filled!(messages::LAUNCHER_FAILS; launcher, cause).line()
 }
 
-/// The command that starts the ranks with the library.
-fn command_line(needs: &Needs, library: &Path, words: &[OsString]) -> Vec<OsString> {
+/// The command that starts the ranks with libraries of ours.
+fn command_line(needs: &Needs, own: &[PathBuf], words: &[OsString]) -> Vec<OsString> {
     let present = env::var_os("LD_PRELOAD").filter(|present| !present.is_empty());
     let sanitizers = needs.sanitizers.iter().rev().map(|path| path.as_os_str().to_owned());
-    let libraries: Vec<OsString> =
-        sanitizers.chain(present).chain([library.as_os_str().to_owned()]).collect();
+    let own = own.iter().map(|path| path.as_os_str().to_owned());
+    let libraries: Vec<OsString> = sanitizers.chain(present).chain(own).collect();
     let preload = libraries.join(OsStr::new(":"));
     let mut command = vec![needs.launcher.path.clone().into_os_string()];
     if needs.family == LauncherFamily::Hydra {
@@ -345,6 +359,7 @@ mod tests {
         for (line, own) in [
             ("--mpi mpich -n 2 ./put", 2),
             ("--mpi=mpich --print --mpi x ./put", 4),
+            ("--mpi-next --mpi mpich -n 2 ./put", 3),
             ("-hosts a -n 1 ./put", 0),
             ("-n 1 --print ./put", 0),
             ("--version", 1),
@@ -364,7 +379,7 @@ mod tests {
         let family = LauncherFamily::OpenMpi;
         let launcher = Launcher::at("/nonexistent/mpirun".into(), "a test");
         let needs = Needs { launcher, family, sanitizers: vec!["/a.so".into(), "/b.so".into()] };
-        let command = command_line(&needs, Path::new("/lib.so"), &words("-n 1 ./a : -n 2 ./b"));
+        let command = command_line(&needs, &["/lib.so".into()], &words("-n 1 ./a : -n 2 ./b"));
         let preloads: Vec<_> = command
             .iter()
             .filter_map(|word| word.to_str()?.strip_prefix("LD_PRELOAD="))

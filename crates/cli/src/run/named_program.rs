@@ -63,7 +63,7 @@ fn refuse_own(option: &str) -> Result<(), Line> {
     let own = Fompirun::command();
     let mut names = own.get_arguments().filter_map(|argument| argument.get_long());
     let name = option.split('=').next().unwrap_or(option);
-    if ["--mpi", "--check", "--print"].contains(&name) {
+    if ["--mpi", "--mpi-next", "--check", "--print"].contains(&name) {
         return Err(filled!(messages::OPTION_LATE; option).line());
     }
     let Some(word) = name.strip_prefix("--").filter(|_| values_of(name).is_none()) else {
