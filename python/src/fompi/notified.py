@@ -1,0 +1,225 @@
+"""Notified operations (issue 59 of the MPI Forum) for windows of mpi4py.
+
+    fompi.set_num_notify(win, 2)                # collective, outside of epochs
+    win.Lock_all()
+    fompi.put_notify(win, data, target_rank, 0) # adds 1 to counter 0 of the target, behind the data
+    fompi.wait_notify(win, 0, 1)                # sleeps until the own counter 0 has reached 1
+
+Buffers and targets are given as to `Win.Put` of mpi4py: an object with contiguous memory, such as an
+array of numpy or of `array`, or `[buffer, datatype]`, or `[buffer, count, datatype]`; a target is
+None, a displacement, or `(displacement, count, datatype)`. A buffer is in use until a flush, as
+that of `Win.Put` is. An error of the window is an `MPI.Exception`. Waits let other threads of Python
+run; a signal such as that of Ctrl-C is handled when the wait ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+    from mpi4py.typing import BufSpec, TargetSpec
+
+__all__ = [
+    "accumulate_notify",
+    "get_notify",
+    "get_num_notify",
+    "notify_value",
+    "put_notify",
+    "reset_notify_value",
+    "set_num_notify",
+    "wait_any_notify",
+    "wait_notify",
+]
+
+
+class _Memory(NamedTuple):
+    """A buffer as MPI has it."""
+
+    address: int
+    number: int
+    datatype: MPI.Datatype
+
+
+def _mpi() -> Any:
+    """The module mpi4py.MPI, which the program has imported: there is a window."""
+    from mpi4py import MPI
+
+    return MPI
+
+
+def _handle(thing: Any) -> ctypes.c_size_t:
+    """The handle of an object of mpi4py, as wide as a register."""
+    mpi = _mpi()
+    kind = {4: ctypes.c_uint32, 8: ctypes.c_uint64}[mpi._sizeof(thing)]
+    return ctypes.c_size_t(kind.from_address(mpi._addressof(thing)).value)
+
+
+@functools.lru_cache(maxsize=None)
+def _function(name: str) -> Any:
+    """A function of the library, if that serves this process."""
+    from . import _LOADED, is_loaded
+
+    if not is_loaded():
+        raise RuntimeError(
+            "libfompi was loaded after the MPI, so windows have no notified operations: import "
+            "fompi first, or start the program by fompirun"
+        )
+    return getattr(_LOADED, name)
+
+
+def _call(name: str, *arguments: Any) -> None:
+    """Calls a function of the library without the interpreter's lock; raises its error."""
+    code = _function(name)(*arguments)
+    if code != 0:
+        raise _mpi().Exception(code)
+
+
+def _datatype(what: Any) -> MPI.Datatype:
+    """The datatype of mpi4py, or that of a format of the buffer protocol."""
+    mpi = _mpi()
+    if not isinstance(what, str):
+        datatype: MPI.Datatype = what
+        return datatype
+    known: dict[str, MPI.Datatype] = mpi._typedict
+    # A format of the buffer protocol may name the order of bytes of this machine.
+    code = what.lstrip("@=<" if sys.byteorder == "little" else "@=>")
+    if code not in known:
+        raise TypeError(f"no MPI datatype for {what!r}: give [buffer, count, datatype]")
+    return known[code]
+
+
+def _memory(spec: BufSpec, is_written: bool) -> _Memory:
+    """The memory that a buffer or a list with one stands for."""
+    mpi = _mpi()
+    words: list[Any] = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+    if not 1 <= len(words) <= 3:
+        raise ValueError("a buffer, [buffer, datatype] or [buffer, count, datatype] is wanted")
+    numbers = memoryview(words[0])
+    if not numbers.contiguous:
+        raise BufferError("the memory of the buffer is not contiguous")
+    kind = getattr(mpi, "buffer", None) or mpi.memory
+    view = kind.frombuffer(words[0], readonly=not is_written)
+    datatype = _datatype(words[-1] if len(words) > 1 else numbers.format)
+    if len(words) == 3:
+        return _Memory(view.address, int(words[1]), datatype)
+    extent = datatype.Get_extent()[1]
+    if extent <= 0 or view.nbytes % extent != 0:
+        raise ValueError(f"{view.nbytes} bytes are no whole number of the datatype's {extent}")
+    return _Memory(view.address, view.nbytes // extent, datatype)
+
+
+def _target(spec: TargetSpec | None, origin: _Memory) -> tuple[int, int, MPI.Datatype]:
+    """Displacement, count and datatype at the target: by default 0, and those of the origin."""
+    given = 0 if spec is None else spec
+    words: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not 1 <= len(words) <= 3:
+        raise ValueError("a displacement or (displacement, count, datatype) is wanted")
+    count = int(words[1]) if len(words) > 1 else origin.number
+    return int(words[0]), count, _datatype(words[2]) if len(words) > 2 else origin.datatype
+
+
+def _transfer(
+    name: str,
+    win: MPI.Win,
+    memory: _Memory,
+    rank: int,
+    index: int,
+    target: TargetSpec | None,
+    *op: ctypes.c_size_t,
+) -> None:
+    disp, count, datatype = _target(target, memory)
+    _call(
+        name,
+        ctypes.c_void_p(memory.address),
+        ctypes.c_int64(memory.number),
+        _handle(memory.datatype),
+        ctypes.c_int(rank),
+        ctypes.c_ssize_t(disp),
+        ctypes.c_int64(count),
+        _handle(datatype),
+        *op,
+        ctypes.c_int(index),
+        _handle(win),
+    )
+
+
+def put_notify(
+    win: MPI.Win, origin: BufSpec, target_rank: int, index: int, target: TargetSpec | None = None
+) -> None:
+    """Puts data as `Win.Put` does, and adds 1 to a counter of the target behind them."""
+    _transfer("FOMPI_Put_notify_c", win, _memory(origin, False), target_rank, index, target)
+
+
+def get_notify(
+    win: MPI.Win, origin: BufSpec, target_rank: int, index: int, target: TargetSpec | None = None
+) -> None:
+    """Gets data as `Win.Get` does, and adds 1 to a counter of the target when they have been read."""
+    _transfer("FOMPI_Get_notify_c", win, _memory(origin, True), target_rank, index, target)
+
+
+def accumulate_notify(
+    win: MPI.Win,
+    origin: BufSpec,
+    target_rank: int,
+    index: int,
+    target: TargetSpec | None = None,
+    op: MPI.Op | None = None,
+) -> None:
+    """Combines data as `Win.Accumulate` does, by MPI.SUM if no operation is given, and adds 1 to a
+    counter of the target behind them."""
+    handle = _handle(_mpi().SUM if op is None else op)
+    memory = _memory(origin, False)
+    _transfer("FOMPI_Accumulate_notify_c", win, memory, target_rank, index, target, handle)
+
+
+def set_num_notify(win: MPI.Win, number: int, info: MPI.Info | None = None) -> None:
+    """Gives this process counters 0 to `number` - 1, all 0. Collective, outside of epochs; each
+    process has a number of its own."""
+    given = _handle(_mpi().INFO_NULL if info is None else info)
+    _call("FOMPI_Win_set_num_notify", _handle(win), given, ctypes.c_int(number))
+
+
+def get_num_notify(win: MPI.Win, rank: int) -> int:
+    """The number of counters of a process."""
+    number = ctypes.c_int()
+    _call("FOMPI_Win_get_num_notify", _handle(win), ctypes.c_int(rank), ctypes.byref(number))
+    return number.value
+
+
+def notify_value(win: MPI.Win, index: int) -> int:
+    """The value of a counter of this process. What was counted may be read."""
+    value = ctypes.c_int64()
+    _call("FOMPI_Win_get_notify_value", _handle(win), ctypes.c_int(index), ctypes.byref(value))
+    return value.value
+
+
+def reset_notify_value(win: MPI.Win, index: int) -> int:
+    """Sets a counter of this process to 0, and returns its value before. Loses no notification."""
+    value = ctypes.c_int64()
+    _call("FOMPI_Win_reset_notify_value", _handle(win), ctypes.c_int(index), ctypes.byref(value))
+    return value.value
+
+
+def wait_notify(win: MPI.Win, index: int, threshold: int) -> None:
+    """Waits until a counter of this process has reached a threshold: first it spins for a short
+    while, then it sleeps."""
+    _call("FOMPI_Win_wait_notify", _handle(win), ctypes.c_int(index), ctypes.c_int64(threshold))
+
+
+def wait_any_notify(win: MPI.Win, first: int, number: int, threshold: int) -> int:
+    """Waits until one of the counters `first` to `first` + `number` - 1 of this process has reached
+    a threshold, and returns its index: the lowest one, if there are several."""
+    index = ctypes.c_int()
+    _call(
+        "FOMPI_Win_wait_any_notify",
+        _handle(win),
+        ctypes.c_int(first),
+        ctypes.c_int(number),
+        ctypes.c_int64(threshold),
+        ctypes.byref(index),
+    )
+    return index.value
