@@ -20,6 +20,8 @@ from programs import BUILD, ROOT
 
 EXAMPLES = ROOT / "examples"
 SECONDS = 60
+# Programs that need the library.
+NOT_PLAIN = ("shmem_signal", "coarray_event")
 RESULT = re.compile(r"^example=\S+ variant=\S+ .*\bverified=([01])\b", re.MULTILINE)
 TRANSPORTS = (pytest.param("plain", marks=pytest.mark.nightly), "node", "nodes")
 
@@ -68,6 +70,8 @@ def on_transport(mpi, transport, ranks, program, library, cluster):
 @pytest.mark.parametrize("ranks, words", runs())
 def test_example(transport, ranks, words, mpi, library, request):
     name, *arguments = words
+    if transport == "plain" and name in NOT_PLAIN:
+        pytest.skip(f"{name} needs the library")
     program = built(mpi) / name
     if not program.exists():
         pytest.skip(f"{name} was not built with {mpi.label}")

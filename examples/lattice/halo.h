@@ -31,6 +31,7 @@ struct Halo {
 Halo *halo_messages(const Lattice *lattice);
 Halo *halo_flags(const Lattice *lattice);
 Halo *halo_datatypes(const Lattice *lattice);
+Halo *halo_notify(const Lattice *lattice);
 
 /* What callers use instead of the pointers: these check the order and measure the time. */
 static inline void halo_start(Halo *halo, int parity) {

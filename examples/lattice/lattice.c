@@ -1,10 +1,10 @@
 /* A solver of lattice QCD as MILC has it: conjugate gradients for staggered fermions on a
  * four-dimensional lattice, with halos in up to eight directions and global sums. */
-#include "../example.h"
+#include "../notify.h"
 #include "check.h"
 
 static Option options[] = {
-    {"variant", "all", "messages, flags, datatypes: a list, or all"},
+    {"variant", "all", "messages, flags, datatypes, notify: a list, or all"},
     {"lattice", "4x4x4x8", "extents of each rank's part, even"},
     {"global", "none", "extents of the whole lattice, instead of --lattice"},
     {"grid", "auto", "ranks in each of the four directions"},
@@ -20,8 +20,11 @@ static Option options[] = {
 static const struct {
     const char *name;
     Halo *(*make)(const Lattice *);
-} variants[] = {
-    {"messages", halo_messages}, {"flags", halo_flags}, {"datatypes", halo_datatypes}};
+    int (*is_wanted)(Option *options, const char *name);
+} variants[] = {{"messages", halo_messages, option_has_variant},
+                {"flags", halo_flags, option_has_variant},
+                {"datatypes", halo_datatypes, option_has_variant},
+                {"notify", halo_notify, option_has_notified}};
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 /* How far residuals may differ from those of a serial run. */
@@ -243,7 +246,7 @@ int main(int argc, char **argv) {
     read_problem(&problem);
     int is_unitary = unitarity_error(problem.lattice, problem.links) < 1e-13;
     for (int i = 0; i < VARIANTS; i++)
-        if (option_has_variant(options, variants[i].name))
+        if (variants[i].is_wanted(options, variants[i].name))
             begin_run(&runs[count++], &problem, i, rounds);
     for (int round = 0; round < rounds; round++)
         for (int i = 0; i < count; i++) run_round(&runs[i], &problem, round);

@@ -1,4 +1,4 @@
-/* The halo exchange in four ways. All have the same shape: in each step a rank computes its block
+/* The halo exchange in five ways. All have the same shape: in each step a rank computes its block
  * from the array `now` into the array `next`, and its neighbours get its new border into the halo
  * of their `next`.
  *
@@ -14,6 +14,7 @@
  * main() checks it. In the separate model a window must not be stored to while it can be put to.
  * There, MPI_Win_post would have to stand after the sweep, another fence before the puts, and
  * lock_all would need a window that has nothing but the halos. */
+#include "../notify.h"
 #include "stencil.h"
 
 /* The puts of all one-sided variants. MPI_Put only starts a transfer: u[next] must not change, and
@@ -122,6 +123,31 @@ void run_lock_all(Grid *g, int steps) {
         }
         MPI_Win_flush_all(g->win); /* or an MPI may keep the flags back while we wait */
         wait_for_flags(g, flag);
+    }
+    MPI_Win_unlock_all(g->win);
+}
+
+/* Passive target with notified puts: each border adds 1 to a counter of the neighbour, behind its data.
+ * So no flush stands between data and flag, and the wait sleeps until the last border has come. The
+ * counters only grow, and so do the thresholds.
+ *
+ * There are two counters, one for each array: a fast neighbour may have delivered the next border
+ * already, which must not count in place of that of a slow one. */
+void run_notify(Grid *g, int steps) {
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, g->win);
+    MPI_Win_sync(g->win); /* as in run_lock_all */
+    MPI_Barrier(g->comm);
+    for (int step = 0; step < steps; step++) {
+        int now = step % 2, next = 1 - now;
+        MPI_Win_flush_local_all(g->win); /* the puts from u[next]: the sweep may overwrite it */
+        sweep(g, g->u[now], g->u[next]);
+        for (int i = 0; i < g->neighbours; i++) {
+            const Neighbour *to = &g->neighbour[i];
+            FOMPI_Put_notify(g->u[next], 1, to->border, to->rank, to->their_u[next], 1,
+                             to->their_halo, next, g->win);
+        }
+        g->notified[next] += g->neighbours;
+        FOMPI_Win_wait_notify(g->win, next, g->notified[next]);
     }
     MPI_Win_unlock_all(g->win);
 }

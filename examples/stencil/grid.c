@@ -1,5 +1,6 @@
 /* The grid: how it is divided among the ranks, what a neighbour has to know of another, and one
  * step of the computation. */
+#include "../notify.h"
 #include "stencil.h"
 
 enum { FLAG_BYTES = 64 }; /* at the start of a window; the arrays come after them */
@@ -91,6 +92,8 @@ void grid_create(Grid *g, MPI_Comm comm, int dims, int points) {
     g->flags = (unsigned char *)memory;
     g->u[0] = (double *)(memory + FLAG_BYTES);
     g->u[1] = (double *)(memory + FLAG_BYTES + bytes);
+    g->notified[0] = g->notified[1] = 0;
+    if (has_notify()) FOMPI_Win_set_num_notify(g->win, MPI_INFO_NULL, 2);
     create_neighbours(g, blocks, coordinates);
 }
 

@@ -1,11 +1,11 @@
 /* The heat equation on a square or a cube, divided into blocks among the ranks: how neighbours
- * exchange the borders of their blocks, in four ways. They are in exchange.c; begin there. */
-#include "../example.h"
+ * exchange the borders of their blocks, in five ways. They are in exchange.c; begin there. */
+#include "../notify.h"
 #include "stencil.h"
 #include <math.h>
 
 static Option options[] = {
-    {"variant", "all", "of messages, fence, pscw, lock_all; several with commas"},
+    {"variant", "all", "of messages, fence, pscw, lock_all, notify; several with commas"},
     {"dims", "2", "dimensions of the grid, 2 or 3"},
     {"points", "128", "points of the whole grid in each dimension"},
     {"steps", "100", "steps in time"},
@@ -16,8 +16,11 @@ static Option options[] = {
 static const struct {
     const char *name;
     void (*run)(Grid *g, int steps);
+    int (*is_wanted)(Option *options, const char *name);
 } variants[] = {
-    {"messages", run_messages}, {"fence", run_fence}, {"pscw", run_pscw}, {"lock_all", run_lock_all}
+    {"messages", run_messages, option_has_variant}, {"fence", run_fence, option_has_variant},
+    {"pscw", run_pscw, option_has_variant}, {"lock_all", run_lock_all, option_has_variant},
+    {"notify", run_notify, option_has_notified}
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -97,7 +100,7 @@ int main(int argc, char **argv) {
             sweep(&serial, serial.u[step % 2], serial.u[(step + 1) % 2]);
     }
     for (int v = 0; v < VARIANTS; v++)
-        if (option_has_variant(options, variants[v].name))
+        if (variants[v].is_wanted(options, variants[v].name))
             all_right &= run_variant(&grid, is_small ? &serial : NULL, v, steps, rounds);
     if (is_small) grid_free(&serial);
     grid_free(&grid);

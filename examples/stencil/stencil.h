@@ -28,6 +28,7 @@ typedef struct {
     MPI_Win win;          /* it holds the flags and both arrays */
     double *u[2];         /* step n reads u[n % 2] and writes u[(n + 1) % 2] */
     unsigned char *flags; /* one of each side, for `lock_all` */
+    MPI_Count notified[2]; /* borders of neighbours that have come into each array, for `notify` */
     int neighbours;
     Neighbour neighbour[NEIGHBOURS_MAX];
     MPI_Group neighbour_group;
@@ -45,6 +46,7 @@ void run_messages(Grid *g, int steps);
 void run_fence(Grid *g, int steps);
 void run_pscw(Grid *g, int steps);
 void run_lock_all(Grid *g, int steps);
+void run_notify(Grid *g, int steps);
 
 /* verify.c */
 void fill(Grid *g);

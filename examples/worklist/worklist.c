@@ -2,13 +2,13 @@
  * through the set cost a hundred times what those far from it cost, and no rank knows it before.
  *
  * This file has the tasks, the measurement, and the verification: each task has to be done exactly
- * once, with the result of a serial run. counter.c, stealing.c and messages.c share the tasks. */
+ * once, with the result of a serial run. The other files share the tasks. */
 #include "worklist.h"
-#include "../example.h"
+#include "../notify.h"
 #include <inttypes.h>
 
 static Option options[] = {
-    {"variant", "all", "static, counter, stealing or messages, or a list of these"},
+    {"variant", "all", "static, counter, stealing, messages or notify, or a list of these"},
     {"tasks", "256", "rows of the picture"},
     {"points", "512", "points of a row"},
     {"depth", "1000", "iterations of a point at most"},
@@ -23,6 +23,7 @@ typedef struct {
     const char *name;
     void (*prepare)(Work *w); /* or NULL */
     void (*run)(Work *w);
+    int (*is_wanted)(Option *options, const char *name);
 } Variant;
 
 /* The upper half of the set, from the real axis upwards: the first rows are the longest. Returns
@@ -161,10 +162,12 @@ static Work work_create(void) {
     w.done = calloc((size_t)w.tasks, sizeof *w.done);
     MPI_Win_allocate(WORD_BYTES, sizeof *w.word, MPI_INFO_NULL, MPI_COMM_WORLD, &w.word, &w.win);
     MPI_Win_lock_all(0, w.win); /* shared, for the whole run: no rank waits for a lock */
+    create_mailbox(&w);
     return w;
 }
 
 static void work_free(Work *w) {
+    free_mailbox(w);
     MPI_Win_unlock_all(w->win);
     MPI_Win_free(&w->win);
     free(w->results);
@@ -172,10 +175,12 @@ static void work_free(Work *w) {
 }
 
 int main(int argc, char **argv) {
-    static const Variant variants[] = {{"static", NULL, run_static},
-                                       {"counter", prepare_counter, run_counter},
-                                       {"stealing", prepare_stealing, run_stealing},
-                                       {"messages", NULL, run_messages}};
+    static const Variant variants[] = {
+        {"static", NULL, run_static, option_has_variant},
+        {"counter", prepare_counter, run_counter, option_has_variant},
+        {"stealing", prepare_stealing, run_stealing, option_has_variant},
+        {"messages", NULL, run_messages, option_has_variant},
+        {"notify", NULL, run_notify, option_has_notified}};
     int good = 1;
     example_begin(&argc, &argv, "Tasks of uneven cost, which the ranks share.", options);
     long rounds = option_number(options, "rounds", 1);
@@ -184,7 +189,7 @@ int main(int argc, char **argv) {
     int64_t *serial = calloc((size_t)work.tasks, sizeof *serial);
     double serial_seconds = run_serial(&work, serial);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
-        if (option_has_variant(options, variants[i].name))
+        if (variants[i].is_wanted(options, variants[i].name))
             good &= run_variant(&work, &variants[i], (int)rounds, serial, serial_seconds);
     free(serial);
     work_free(&work);

@@ -11,6 +11,8 @@ typedef struct { int32_t first, end; } Range;
 typedef struct {
     MPI_Win win;    /* one word of each rank; an epoch of lock_all is open */
     uint64_t *word; /* this rank's word */
+    MPI_Win mail_win; /* of `notify`: what other ranks tell this one; an epoch is open there, too */
+    void *mailbox;    /* this rank's memory in it */
     int rank, size;
     int32_t tasks, points, depth;
     int64_t *results; /* of the tasks that this rank has done, 0 elsewhere */
@@ -50,5 +52,10 @@ void run_counter(Work *w);
 void prepare_stealing(Work *w);
 void run_stealing(Work *w);
 void run_messages(Work *w);
+void run_notify(Work *w);
+
+/* Collective: the window of `notify`, where there are notified operations. */
+void create_mailbox(Work *w);
+void free_mailbox(Work *w);
 
 #endif
