@@ -8,6 +8,7 @@ pub mod attached;
 mod complete_puts;
 pub mod countdown;
 pub mod create;
+mod in_use;
 pub mod label;
 pub mod library_loads;
 mod local;
@@ -19,6 +20,7 @@ pub mod quick_window;
 pub mod registry;
 pub mod synchronise;
 pub mod target;
+pub mod target_counter;
 pub mod waits;
 pub mod wide;
 mod window_puts;
@@ -27,15 +29,16 @@ pub use crate::mpi::Flavor;
 pub use local::LocalWindow;
 use local::Memory;
 
+use crate::epoch::notification::{CounterOffsets, Table};
 use crate::epoch::state::Epochs;
 use crate::memory::own_ranges::OwnRange;
 use crate::mpi::Handle;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::hints::Hints;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use core::ffi::c_int;
 use countdown::Countdown;
-use notifications::InUse;
+use in_use::InUse;
 use parking_lot::Mutex;
 use target::QuickPart;
 
@@ -64,7 +67,7 @@ pub struct Window {
     /// the attributes that the program has set
     pub attributes: Attributes,
     /// the counters of notifications
-    pub notifications: InUse,
+    pub notifications: InUse<Notifications>,
     /// whether it is for several threads only because a library may have been loaded
     pub raised: AtomicBool,
 }
@@ -155,4 +158,19 @@ pub struct Delegated {
     pub native: Handle,
     /// the memory of this process that it is over
     pub _range: Option<OwnRange>,
+}
+
+/// The counters of a window that are in use ([`notifications`]).
+pub struct Notifications {
+    /// the table: a window of the library's own
+    table: &'static Window,
+    /// the layout of this rank's counters
+    own: Table,
+    /// where they are
+    at: *mut u8,
+    offsets: CounterOffsets,
+    /// the number of times that this rank has polled a counter
+    polls: AtomicU32,
+    /// whether they are in use no longer
+    ended: AtomicBool,
 }

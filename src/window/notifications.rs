@@ -9,39 +9,24 @@
 //! So its memory is allocated where that of the window is, and otherwise each rank's own.
 
 use super::quick_window::QuickWindow;
+use super::target_counter::{TargetCounter, word};
 use super::wide::WideWindow;
-use super::{LocalWindow, Window};
+use super::{LocalWindow, Notifications, Window};
 use crate::epoch::notification::{CounterOffsets, DOORBELL, Table};
 use crate::error::{Error, Result};
 use crate::fabric::layout;
-use crate::fabric::net::Peer;
-use crate::fabric::remote::{Behind, Bytes, Network, Remote};
+use crate::fabric::remote::{Behind, Bytes, Network};
 use crate::fabric::shm::doorbell;
 use crate::messages;
 use crate::mpi::grequests::RequestWork;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, full_fence};
 use crate::sys::futex;
 use crate::window::protocols::{Protocols, on_protocols};
 use core::ops::Range;
 use core::ptr;
 use std::sync::Arc;
-
-/// The counters of a window that are in use.
-pub struct Notifications {
-    /// the table: a window of the library's own
-    table: &'static Window,
-    /// the layout of this rank's counters
-    own: Table,
-    /// where they are
-    at: *mut u8,
-    offsets: CounterOffsets,
-    /// the number of times that this rank has polled a counter
-    polls: AtomicU32,
-    /// whether they are in use no longer
-    ended: AtomicBool,
-}
 
 // SAFETY: the address is of shared memory, which is reached by atomic operations only.
 unsafe impl Send for Notifications {}
@@ -50,52 +35,6 @@ unsafe impl Sync for Notifications {}
 
 /// One in this many polls of a counter reads the clock: that takes longer than the poll.
 const POLLS_PER_CHECK: u32 = 64;
-
-/// A word of a table that is mapped here.
-///
-/// # Safety
-/// The table has the word, and lives longer than the result.
-unsafe fn word<'a>(table: *mut u8, offset: u64) -> &'a AtomicU64 {
-    // SAFETY: guaranteed by the caller; tables begin at a multiple of 8.
-    unsafe { AtomicU64::from_ptr(table.wrapping_add(offset.to_usize()).cast()) }
-}
-
-/// The counters that a window uses now; null: it has none.
-#[derive(Default)]
-pub struct InUse(AtomicPtr<Notifications>);
-
-impl InUse {
-    #[inline(always)]
-    fn get(&self) -> Option<&Notifications> {
-        // Acquire: pairs with the Release in `replace`.
-        // SAFETY: null, or an `Arc` that is given back when no thread uses the window.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// Returns them for a use that may end later than that of the window.
-    fn shared(&self) -> Option<Arc<Notifications>> {
-        let found = ptr::from_ref(self.get()?);
-        // SAFETY: it was made from an `Arc`, and this cell owns one reference.
-        unsafe {
-            Arc::increment_strong_count(found);
-            Some(Arc::from_raw(found))
-        }
-    }
-
-    pub(super) fn replace(&self, new: Option<Arc<Notifications>>) -> Option<Arc<Notifications>> {
-        let new = new.map_or(ptr::null(), Arc::into_raw).cast_mut();
-        // Release: pairs with the Acquire in `get`.
-        let old = self.0.swap(new, Ordering::AcqRel);
-        // SAFETY: null, or made from an `Arc` here, once.
-        (!old.is_null()).then(|| unsafe { Arc::from_raw(old) })
-    }
-}
-
-impl Drop for InUse {
-    fn drop(&mut self) {
-        self.replace(None);
-    }
-}
 
 impl Notifications {
     /// Starts with a table whose counters are all 0.
@@ -206,37 +145,6 @@ impl Notifications {
         }
         // SAFETY: the rank has the counter, and this process has mapped its part of the table.
         Ok(unsafe { TargetCounter::mapped(at, table.near(index)) })
-    }
-}
-
-/// A counter of a target.
-pub enum TargetCounter<'a> {
-    /// of a rank of this node
-    Mapped {
-        /// the word
-        word: &'a AtomicU64,
-        /// the doorbell of the rank
-        bell: &'a AtomicU32,
-    },
-    /// of a rank of another node
-    Elsewhere {
-        /// the process that serves the rank
-        peer: &'a Peer,
-        /// the word
-        word: Remote,
-        /// the doorbell of the rank
-        bell: Remote,
-    },
-}
-
-impl TargetCounter<'_> {
-    /// # Safety
-    /// The table at `at` has the word, and lives longer than the result.
-    #[inline(always)]
-    unsafe fn mapped<'a>(at: *mut u8, offset: u64) -> TargetCounter<'a> {
-        // SAFETY: guaranteed by the caller; each table begins with its doorbell.
-        let (word, bell) = unsafe { (word(at, offset), doorbell::in_word(word(at, DOORBELL))) };
-        TargetCounter::Mapped { word, bell }
     }
 }
 
@@ -469,15 +377,5 @@ impl QuickWindow {
         let index = index.cast_unsigned();
         // SAFETY: the rank has the counter, and this process has mapped its part of the table.
         (index < table.0).then(|| unsafe { TargetCounter::mapped(at, table.near(index)) })
-    }
-}
-
-impl TargetCounter<'_> {
-    /// Adds 1 to a counter of a rank of this node, behind the stores and loads of this thread.
-    #[inline(always)]
-    pub fn notify_mapped(self) {
-        if let TargetCounter::Mapped { word, bell } = self {
-            doorbell::add_and_ring(word, 1, bell, futex::wake);
-        }
     }
 }

@@ -2,8 +2,8 @@
 //! epoch, and its [`QuickPart`]; and the tables in which such a call finds it, which `registry`
 //! fills.
 
-use super::notifications::TargetCounter;
 use super::target::{QuickPart, Target};
+use super::target_counter::TargetCounter;
 use super::{Carrier, LocalWindow, Window};
 use crate::datatype::basic::Basic;
 use crate::epoch::access::WindowAccess;

@@ -149,7 +149,7 @@ pub struct RunOptions {
     /// Use mpirun.NAME or mpiexec.NAME from PATH, or the launcher at this path
     #[arg(long, value_name = "NAME|PATH", allow_hyphen_values = true)]
     pub mpi: Option<OsString>,
-    /// Preload libfompi_next.so, too: notified operations under the names of the next standard
+    /// Preload libfompi_next.so, too: notified operations by the proposal's names
     #[arg(long)]
     pub mpi_next: bool,
     /// Print the command instead of running it

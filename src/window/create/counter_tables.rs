@@ -14,8 +14,7 @@ use crate::mpi::Host;
 use crate::mpi::hints::Hints;
 use crate::number::{Number, Offset};
 use crate::sys::page_bytes;
-use crate::window::notifications::Notifications;
-use crate::window::{Flavor, LocalWindow, Memory, Window, registry, wide};
+use crate::window::{Flavor, LocalWindow, Memory, Notifications, Window, registry, wide};
 use core::ptr;
 use std::sync::Arc;
 

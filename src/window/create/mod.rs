@@ -34,7 +34,7 @@ mod reuse;
 mod settings_check;
 
 use super::countdown::Countdown;
-use super::notifications::InUse;
+use super::in_use::InUse;
 use super::registry::Entry;
 use super::target::{NoTargets, QuickPart, Targets};
 use super::wide::exchange::Agreed;

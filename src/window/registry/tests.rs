@@ -55,7 +55,7 @@ fn a_window(handle: u32) -> Window {
         name: Mutex::default(),
         info: Mutex::new(Hints::of(Flavor::Allocate)),
         attributes: Attributes::default(),
-        notifications: super::super::notifications::InUse::default(),
+        notifications: super::super::in_use::InUse::default(),
         raised: AtomicBool::new(false),
     }
 }
