@@ -11,6 +11,7 @@
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
 use core::ffi::{CStr, c_int};
+use std::io::Write;
 use std::sync::OnceLock;
 
 /// Returns the address of a function of libfompi.so. Ends the process, and so the job, if no
@@ -21,10 +22,12 @@ fn look_up(name: &CStr) -> usize {
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr();
     if address == 0 {
         let name = name.to_string_lossy();
-        eprintln!(
+        let line = format!(
             "libfompi_next.so: {name}: no library has this function; start the program with \
-             `fompirun --mpi-next`, or preload libfompi.so of the same version, too"
+             `fompirun --mpi-next`, or preload libfompi.so of the same version, too\n"
         );
+        // In one call: other ranks write there, too. The process ends with or without the line.
+        let _ = std::io::stderr().write_all(line.as_bytes());
         std::process::abort();
     }
     address
