@@ -8,10 +8,24 @@
 
 enum { TARGET = 0 };
 #include "counts_calls.h"
+#include "../include/fompi_notify.h"
+
+#pragma weak FOMPI_Win_set_num_notify
+#pragma weak FOMPI_Put_notify
+#pragma weak FOMPI_Win_get_notify_value
+#pragma weak FOMPI_Win_wait_notify
 
 static int64_t one = 1, result;
 
 static void put(void) { MPI_Put(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
+static void put_notify(void) {
+    FOMPI_Put_notify(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, 0, win);
+}
+static void notify_value(void) {
+    MPI_Count value;
+    FOMPI_Win_get_notify_value(win, 0, &value);
+}
+static void wait_notify(void) { FOMPI_Win_wait_notify(win, 0, 0); }
 static void get(void) { MPI_Get(&result, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
 static MPI_Request request;
 static void rput_wait(void) {
@@ -72,6 +86,9 @@ static const struct {
     int locked; /* called inside of lock_all */
 } calls[] = {
     {"put8", put, 1},
+    {"put8_notify", put_notify, 1},
+    {"notify_value", notify_value, 1},
+    {"wait_notify", wait_notify, 1},
     {"get8", get, 1},
     {"rput8_wait", rput_wait, 1},
     {"rget8_wait", rget_wait, 1},
@@ -108,6 +125,7 @@ static void count_all(const char *memory, int is_created, long n) {
             MPI_Win_allocate(8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
         }
         memset(base, 0, 8192);
+        if (strstr(calls[k].name, "notify") != NULL) FOMPI_Win_set_num_notify(win, MPI_INFO_NULL, 1);
         if (calls[k].locked) MPI_Win_lock_all(0, win);
         count_twice(calls[k].name, memory, calls[k].call, n);
         if (calls[k].locked) MPI_Win_unlock_all(win);

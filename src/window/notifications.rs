@@ -123,29 +123,32 @@ impl Notifications {
 
     /// Finds a counter of a rank.
     fn counter(&self, rank: Rank, index: i64) -> Result<TargetCounter<'_>> {
-        let counters = self.counters_of(rank)?;
-        let (table, known) = (Table(counters), u32::try_from(index).ok());
-        let Some(index) = known.filter(|index| *index < counters) else {
-            return Err(Error::NoCounter { rank, index, counters });
-        };
         let node = self.node();
-        if let Some(many) = node.many_nodes()
-            && many.part.near_index(rank).is_none()
-        {
-            let target = many.part.target(node, rank)?;
-            let data = many.part.data(node, target)?;
-            let at = |byte: u64| data.at.offset(byte.cast_signed());
-            let (word, bell) = (at(table.far(index)), at(DOORBELL));
-            return Ok(TargetCounter::Elsewhere { peer: many.part.peer_of(target), word, bell });
+        if let Some(part) = node.wide.as_deref() {
+            let target = part.target(node, rank)?;
+            if target.member.node != part.wide.node {
+                let data = part.data(node, target)?;
+                let (table, index) = counter_of(data.exposed().exposed, rank, index)?;
+                let at = |byte: u64| data.at.offset(byte.cast_signed());
+                let (word, bell) = (at(table.far(index)), at(DOORBELL));
+                return Ok(TargetCounter::Elsewhere { peer: part.peer_of(target), word, bell });
+            }
         }
         self.table.record(node, rank); // for the fast path
         let (at, bytes, _) = node.part(rank)?;
-        if bytes == 0 {
-            return Err(Error::Wrong(&messages::NO_NOTIFICATIONS));
-        }
+        let (table, index) = counter_of(bytes, rank, index)?;
         // SAFETY: the rank has the counter, and this process has mapped its part of the table.
         Ok(unsafe { TargetCounter::mapped(at, table.near(index)) })
     }
+}
+
+/// Returns the layout of a table of `bytes` bytes, and an index if it has that counter.
+#[inline]
+fn counter_of(bytes: u64, rank: Rank, index: i64) -> Result<(Table, u32)> {
+    let table = Table::of_bytes(bytes);
+    let known = u32::try_from(index).ok().filter(|index| *index < table.0);
+    let none = || Error::NoCounter { rank, index, counters: table.0 };
+    known.map(|index| (table, index)).ok_or_else(none)
 }
 
 /// The kind of a notified operation.

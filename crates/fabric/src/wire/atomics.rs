@@ -121,7 +121,7 @@ impl Network for Peer {
             let signaled = !queue.departures().gathers();
             let order = Order { doorbell: doorbell.at, leaves, signaled, ..self.addition(at, 1) };
             // SAFETY: the word is registered and lives as long as the queue.
-            unsafe { queue.post(order, Kept::Nothing) }?;
+            unsafe { queue.post_small(order) }?;
             Ok(())
         })
     }
