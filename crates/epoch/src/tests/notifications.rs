@@ -42,7 +42,7 @@ fn yielding() {
 }
 
 #[test]
-fn who_has_seen_a_notification_reads_its_data() {
+fn loom_who_has_seen_a_notification_reads_its_data() {
     model(THREE, || {
         let (words, data, offsets) = (Words::new(), memory(), CounterOffsets::new(1));
         let origins: Vec<_> = [false, true]
@@ -64,7 +64,7 @@ fn who_has_seen_a_notification_reads_its_data() {
 }
 
 #[test]
-fn resets_lose_no_notification() {
+fn loom_resets_lose_no_notification() {
     model(TWO, || {
         let (words, offsets) = (Words::new(), Arc::new(CounterOffsets::new(1)));
         let origin = {
