@@ -27,6 +27,22 @@ pub(super) fn number(window: &Window, number: c_int) -> Result<u32> {
     }
 }
 
+/// Stores the value of a counter of this process, which may be polled.
+///
+/// # Safety
+/// `value` points to a count, or is null.
+pub(super) unsafe fn store_value(
+    (window, node): (&Window, &LocalWindow),
+    index: c_int,
+    value: *mut MPI_Count,
+) -> Result<()> {
+    check_output(value)?;
+    let found = window.polled_notify_value(node, index.into())?;
+    // SAFETY: guaranteed by the caller.
+    unsafe { value.write(found) };
+    Ok(())
+}
+
 /// Stores a request that is complete once a counter of this process has reached a threshold.
 ///
 /// # Safety
@@ -39,14 +55,15 @@ pub(super) unsafe fn store_request(
 ) -> Result<()> {
     check_output(request)?;
     let work = window.notify_request(node, index.into(), threshold)?;
-    if !work.is_reached() && grequests::are_possible(host) {
-        // SAFETY: guaranteed by the caller.
-        return unsafe {
-            grequests::start(host, Box::new(work), (call, code_with_reason), request)
-        };
+    if !work.is_reached() {
+        if grequests::are_possible(host) {
+            let code = (call, code_with_reason as grequests::Code);
+            // SAFETY: guaranteed by the caller.
+            return unsafe { grequests::start(host, Box::new(work), code, request) };
+        }
+        // No call of the host MPI would advance the request.
+        window.wait_notify(node, (index.into(), 1), threshold)?;
     }
-    // No call of the host MPI would advance the request.
-    window.wait_notify(node, (index.into(), 1), threshold)?;
     // SAFETY: guaranteed by the caller.
     unsafe { node.comm().completed_request(host, request) }
 }
@@ -87,11 +104,8 @@ own_entries! {
     FOMPI_Win_get_notify_value (win: MPI_Win, index: c_int, value: *mut MPI_Count) {
         let (call, host) = ("FOMPI_Win_get_notify_value", Host::get());
         on_window(call, host, win, |window, node| {
-            check_output(value)?;
-            let found = window.polled_notify_value(node, index.into())?;
             // SAFETY: the caller's pointer.
-            unsafe { value.write(found) };
-            Ok(())
+            unsafe { store_value((window, node), index, value) }
         }, |_| unsupported(host, call))
     }
 

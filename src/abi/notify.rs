@@ -4,7 +4,7 @@
 //! jumps to it with registers and stack unchanged, so that neither the types nor the number of its
 //! arguments matter.
 
-use super::answer::{check_output, on_window};
+use super::answer::on_window;
 use super::notified_calls::NotifiedCall;
 use super::transfer::{Call, buffer, get, put, target};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
@@ -241,11 +241,8 @@ of_counters! {
     /// Returns the value of a counter of this process.
     MPIX_Win_get_notify PMPIX_Win_get_notify win_get_notify (index: c_int, value: *mut MPI_Count)
     |host, window, node| {
-        check_output(value)?;
-        let found = window.polled_notify_value(node, index.into())?;
         // SAFETY: the caller's pointer.
-        unsafe { value.write(found) };
-        Ok(())
+        unsafe { counters::store_value((window, node), index, value) }
     }
 
     /// Sets the value of a counter of this process.

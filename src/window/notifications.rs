@@ -24,6 +24,7 @@ use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, full_fence};
 use crate::sys::futex;
 use crate::window::protocols::{Protocols, on_protocols};
+use core::cell::Cell;
 use core::ops::Range;
 use core::ptr;
 use std::sync::Arc;
@@ -101,7 +102,7 @@ impl Notifications {
 
     /// Returns one of these counters of this rank that has reached a threshold.
     fn reached(&self, mut indices: Range<u32>, threshold: i64) -> Option<u32> {
-        // A counter may stand below zero only for a threshold of MPIX_Win_set_notify.
+        // Signed: a program may have set a counter below 0 (MPIX_Win_set_notify).
         indices.find(|index| self.value(*index).cast_signed() >= threshold)
     }
 
@@ -131,7 +132,7 @@ impl Notifications {
                 let (table, index) = counter_of(data.exposed().exposed, rank, index)?;
                 let at = |byte: u64| data.at.offset(byte.cast_signed());
                 let (word, bell) = (at(table.far(index)), at(DOORBELL));
-                return Ok(TargetCounter::Elsewhere { peer: part.peer_of(target), word, bell });
+                return Ok(TargetCounter::Elsewhere { peer: &target.peer, word, bell });
             }
         }
         self.table.record(node, rank); // for the fast path
@@ -250,17 +251,11 @@ impl Window {
         Ok(OwnCounters { notifications, indices })
     }
 
-    /// Returns the value of a counter of this rank.
-    #[inline]
-    pub fn notify_value(&self, node: &LocalWindow, index: i64) -> Result<i64> {
-        let own = self.own_counters(node, index, 1)?;
-        Ok(own.notifications.value(own.indices.start).cast_signed())
-    }
-
     /// Returns the value of a counter of this rank, which may be polled: some of the calls also
     /// serve other processes.
     pub fn polled_notify_value(&self, node: &LocalWindow, index: i64) -> Result<i64> {
-        let value = self.notify_value(node, index)?;
+        let OwnCounters { notifications, indices } = self.own_counters(node, index, 1)?;
+        let value = notifications.value(indices.start).cast_signed();
         node.send_puts();
         node.send_kept_puts(self)?;
         if let Some(part) = node.wide.as_deref() {
@@ -268,7 +263,7 @@ impl Window {
             node.serve_polling();
         }
         // As MPI_Win_test does: a program that polls would do so for ever.
-        if self.notifications.get().is_some_and(Notifications::is_check_due) {
+        if notifications.is_check_due() {
             node.arena().check_dead_by_the_clock()?;
         }
         Ok(value)
@@ -291,16 +286,20 @@ impl Window {
         threshold: i64,
     ) -> Result<u32> {
         let OwnCounters { notifications, indices } = self.own_counters(node, first, number)?;
-        let reached = || notifications.reached(indices.clone(), threshold);
-        if let Some(index) = reached() {
+        if let Some(index) = notifications.reached(indices.clone(), threshold) {
             return Ok(index);
         }
         // Another rank may wait for these before it notifies this one.
         node.send_puts();
         node.send_kept_puts(self)?;
-        let at =
-            (layout::NOTIFICATIONS, notifications.near(indices.start), notifications.doorbell());
-        let until = |_| reached().is_some();
+        // Kept when it is found: another thread may reset the counter at once.
+        let found = Cell::new(None);
+        let until = |_| {
+            found.set(notifications.reached(indices.clone(), threshold));
+            found.get().is_some()
+        };
+        let word = notifications.near(indices.start);
+        let at = (layout::NOTIFICATIONS, word, notifications.doorbell());
         match node.many_nodes() {
             None => node.words.wait_at(at, &until)?,
             Some(many) => {
@@ -308,7 +307,7 @@ impl Window {
                 many.words.wait_at(at, &until)?
             }
         };
-        reached().ok_or(Error::Wrong(&messages::NO_NOTIFICATIONS))
+        Ok(found.get().expect("the wait has ended"))
     }
 
     /// Returns the work of a request that is complete once a counter of this rank has reached a

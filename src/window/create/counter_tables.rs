@@ -74,8 +74,7 @@ fn make(host: &'static Host, node: &LocalWindow, bytes: Result<u64>) -> Result<&
             if !request.base.is_null() {
                 heap::release(request.base.cast());
             }
-            let delegated = || Err(Error::Wrong(&messages::NO_NOTIFICATIONS));
-            other.and_then(|_| delegated())
+            other.and(Err(Error::Wrong(&messages::NO_NOTIFICATIONS)))
         }
     }
 }

@@ -199,11 +199,6 @@ impl WideWindow {
         }
     }
 
-    /// Returns the process that serves a target.
-    pub fn peer_of<'a>(&self, target: &'a WideTarget) -> &'a Peer {
-        &target.peer
-    }
-
     /// Reads what a target exposes at the first access to it, in a window with common memory.
     #[cold]
     fn read_data<'a>(&self, node: &LocalWindow, target: &'a WideTarget) -> Result<&'a Data> {
