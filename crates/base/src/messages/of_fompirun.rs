@@ -87,7 +87,7 @@ super::message::messages! {
     NEXT_ABSENT "E143"
         "--mpi-next: no libfompi_next.so in {folder}, where libfompi.so is"
         "The installation or the build has the library without libfompi_next.so."
-        "Install libfompi anew, or name a library of a whole installation with FOMPI_LIB.";
+        "Reinstall libfompi, or set FOMPI_LIB to the libfompi.so of a complete installation.";
     STATIC_MPI "W041"
         "{program} has a static MPI: libfompi cannot be used, and its own one-sided layer runs"
         "No library can come before an MPI that is part of the program."
