@@ -83,8 +83,8 @@ struct request {
 };
 
 // The send queue's requests are numbered from 0 on: those before `retired` have left their places,
-// those before `finished` have completed, those before `posted` are there. `seen` is where the
-// thread's last check found `posted`.
+// those before `finished` have completed, those before `undone` have taken effect, those before
+// `posted` are there. `seen` is where the thread's last check found `posted`.
 struct queue_pair {
     struct ibv_qp base;
     struct ibv_qp_attr attr;
@@ -92,7 +92,7 @@ struct queue_pair {
     struct qp_entry *entry;
     struct request *ring;
     unsigned char *inline_room;
-    uint64_t posted, finished, retired, seen, stalled_since;
+    uint64_t posted, finished, undone, retired, seen, stalled_since;
     int is_unreachable;
     struct queue_pair *next;
 };

@@ -119,13 +119,17 @@ static int may_overtake(const struct request *request, const struct request *ear
 
 // The number of a request that may take effect now; `posted` if none may. `in_turn` asks for the
 // oldest.
-static uint64_t choose(const struct queue_pair *qp, int in_turn)
+static uint64_t choose(struct queue_pair *qp, int in_turn)
 {
     const struct request *passed[OVERTAKEN];
     unsigned count = 0, most = qp->attr.max_rd_atomic;
     if (most > OVERTAKEN || settings.order != ORDER_VERBS)
         most = OVERTAKEN;
-    for (uint64_t number = qp->finished; number < qp->posted; number++) {
+    if (qp->undone < qp->finished)
+        qp->undone = qp->finished;
+    while (qp->undone < qp->posted && request_at(qp, qp->undone)->is_done)
+        qp->undone++;
+    for (uint64_t number = qp->undone; number < qp->posted; number++) {
         const struct request *request = request_at(qp, number);
         if (request->is_done)
             continue;
@@ -169,7 +173,7 @@ static int step(struct queue_pair *qp, int in_turn)
 {
     if (was_refused(qp) || has_failed(qp))
         return 0;
-    uint64_t number = choose(qp, in_turn), oldest = choose(qp, 1);
+    uint64_t number = choose(qp, in_turn);
     if (number == qp->posted)
         return 0;
     struct request *request = request_at(qp, number);
@@ -182,7 +186,7 @@ static int step(struct queue_pair *qp, int in_turn)
         return 1;
     }
     // Errors are reported for the oldest request; a later one is reported in its turn.
-    if (number != oldest)
+    if (number != choose(qp, 1))
         return 0;
     if (status == UNREACHABLE) {
         uint64_t now = now_ns();

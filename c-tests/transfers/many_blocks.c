@@ -232,7 +232,9 @@ int main(int argc, char **argv)
             MPI_Datatype from = shape_of(origin), to = shape_of(target);
             int shapes[2] = {origin, target};
             put_and_get(shapes, from, to, base, win);
-            accumulate(shapes, from, to, base, win);
+            // A third of the pairs: each shape is on both sides with three others.
+            if ((origin + target) % 3 == 0)
+                accumulate(shapes, from, to, base, win);
             OK(MPI_Type_free(&from));
             OK(MPI_Type_free(&to));
         }
