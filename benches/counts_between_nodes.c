@@ -11,7 +11,11 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
+#include "../include/fompi_notify.h"
 #include "counts_wakes.h"
+
+#pragma weak FOMPI_Win_set_num_notify
+#pragma weak FOMPI_Put_notify
 
 enum { MANY = 1000, ORIGIN = 0, TARGET = 1 };
 static MPI_Win win;
@@ -23,10 +27,14 @@ static void sum(int i) {
     MPI_Accumulate(&one, 1, MPI_INT64_T, TARGET, 8 * i, 1, MPI_INT64_T, MPI_SUM, win);
 }
 
+static void put_notify(int i) {
+    FOMPI_Put_notify(&one, 1, MPI_INT64_T, TARGET, 8 * i, 1, MPI_INT64_T, 0, win);
+}
+
 static const struct {
     const char *name;
     void (*call)(int);
-} calls[] = {{"put8_tcp", put}, {"sum8_tcp", sum}};
+} calls[] = {{"put8_tcp", put}, {"sum8_tcp", sum}, {"put8_notify_tcp", put_notify}};
 
 static void operate(void (*call)(int), long n) {
     for (long done = 0; done < n; done += MANY) {
@@ -74,6 +82,7 @@ int main(int argc, char **argv) {
     MPI_Sendrecv(&own, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
     MPI_Win_allocate(8 * MANY, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    FOMPI_Win_set_num_notify(win, MPI_INFO_NULL, 1);
     memset(base, 0, 8 * MANY);
     MPI_Win_lock_all(0, win);
     CALLGRIND_START_INSTRUMENTATION;

@@ -98,6 +98,11 @@ impl TcpLink {
         self.unsent.lock().lends()
     }
 
+    /// Whether requests that were posted have not left.
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.lock().is_empty()
+    }
+
     /// Posts requests, which leave as [`Leaves`] says.
     ///
     /// # Safety

@@ -87,18 +87,13 @@ impl Network for Peer {
     }
 
     fn begin_notified(&self) {
-        // Without a connection, the first request makes it and leaves at once.
-        if let State::Up(queue) = &mut *self.state.lock() {
-            let lent = queue.lent();
-            // Relaxed: a count.
-            let waits = self.core.waits.load(Ordering::Relaxed);
-            queue.departures().begin_notified(waits, lent);
-        }
+        // Relaxed: a hint. A request of another thread at this time leaves with the notification.
+        self.notified.store(true, Ordering::Relaxed);
     }
 
     fn cancel_notified(&self) {
+        self.notified.store(false, Ordering::Relaxed);
         if let State::Up(queue) = &mut *self.state.lock() {
-            queue.departures().end_notified(0);
             // It sends what has waited for the notification; the next request finds a failure.
             let _ = queue.ping(&self.core.blocks);
         }
@@ -114,12 +109,9 @@ impl Network for Peer {
             }
             self.room(queue, 1)?;
             queue.count().posts += 1;
-            let lent = queue.lent();
-            let leaves = queue.departures().end_notified(lent);
-            // Where requests are gathered, an answer would cost the target a system call, ahead of
-            // which the thread that waits for this does not go on.
-            let signaled = !queue.departures().gathers();
-            let order = Order { doorbell: doorbell.at, leaves, signaled, ..self.addition(at, 1) };
+            self.notified.store(false, Ordering::Relaxed);
+            let addition = Order { doorbell: doorbell.at, ..self.addition(at, 1) };
+            let order = queue.notification(addition);
             // SAFETY: the word is registered and lives as long as the queue.
             unsafe { queue.post_small(order) }?;
             Ok(())

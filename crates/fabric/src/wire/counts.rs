@@ -93,3 +93,12 @@ impl Counts {
         self.kinds.add(kinds);
     }
 }
+
+/// The rest of a queue after its end.
+#[derive(Default)]
+pub struct End {
+    /// number of the last request that was done
+    pub done: u64,
+    /// its counts
+    pub kinds: Kinds,
+}

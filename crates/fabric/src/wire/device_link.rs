@@ -176,6 +176,14 @@ impl Link {
         }
     }
 
+    /// Whether requests that were posted have not left.
+    pub fn has_unsent(&self) -> bool {
+        match self {
+            Link::Verbs(_) => false,
+            Link::Tcp(link) => link.has_unsent(),
+        }
+    }
+
     /// Returns how a thread learns that a poll may find something.
     pub fn news(&self) -> News {
         match self {

@@ -15,17 +15,28 @@ pub struct Departures {
     sent: u64,
     /// when the last put or get left at once
     left_at: Option<Instant>,
-    /// a notified operation that has begun: whether its notification leaves at once, and the last
-    /// request before it that uses memory of the user
-    notified: Option<(bool, u64)>,
-    /// the last notified operation: the waits of this process before it, and when it began
-    last_notified: Option<(u64, Instant)>,
+    /// whether the requests belong to a notified operation
+    pub notified: bool,
+    /// the last notification; `None`: there was none
+    last: Option<Notification>,
+}
+
+/// A notification that was sent.
+struct Notification {
+    /// the waits of this process before it
+    waits: u64,
+    /// the last request before it that uses memory of the user
+    lent: u64,
+    /// when it left at once, or began to gather others
+    at: Instant,
+    /// whether it was gathered
+    gathered: bool,
 }
 
 impl Departures {
     /// Starts without requests. `gathers`: whether the device sends several requests at once.
     pub fn new(gathers: bool) -> Departures {
-        Departures { gathers, sent: 0, left_at: None, notified: None, last_notified: None }
+        Departures { gathers, sent: 0, left_at: None, notified: false, last: None }
     }
 
     /// Whether the device sends several requests at once.
@@ -38,7 +49,7 @@ impl Departures {
     #[inline(always)]
     pub fn leave(&mut self, order: &mut Order, number: u64, is_first: bool) {
         if order.leaves == Leaves::IfFirst {
-            if self.notified.is_some() {
+            if self.notified && self.gathers {
                 order.leaves = Leaves::WithNotification;
                 return;
             }
@@ -54,29 +65,32 @@ impl Departures {
         }
     }
 
-    /// Begins a notified operation: its puts and gets leave with its notification. That leaves at
-    /// once, unless it is one of a burst: another one began in the last 30 us, and this process has
-    /// not waited since then. `waits`: the waits of this process so far. `lent`: the number of the
-    /// last request that uses memory of the user.
-    pub fn begin_notified(&mut self, waits: u64, lent: u64) {
-        if !self.gathers {
-            return;
+    /// Decides when the notification of an operation leaves, with the puts and gets of that
+    /// operation: at once, unless it is one of a burst. `waits`: the waits of this process so far.
+    /// A burst ends with the next wait. An earlier notification of it has left in the last 30 us,
+    /// or still waits among the requests that are not sent (`unsent`). `lent`: the number of the
+    /// last request that uses memory of the user, which leaves at once.
+    pub fn notification_leaves(
+        &mut self,
+        (waits, lent): (u64, u64),
+        unsent: impl FnOnce() -> bool,
+    ) -> Leaves {
+        if let Some(last) = &mut self.last
+            && last.waits == waits
+            && last.lent == lent
+        {
+            if last.gathered && unsent() {
+                return Leaves::Soon;
+            }
+            let now = Instant::now();
+            last.gathered = now.duration_since(last.at) < ANSWERED_AFTER;
+            last.at = now;
+            return if last.gathered { Leaves::Soon } else { Leaves::AtOnce };
         }
-        let now = Instant::now();
-        let is_of_burst = self
-            .last_notified
-            .is_some_and(|last| last.0 == waits && now.duration_since(last.1) < ANSWERED_AFTER);
-        self.notified = Some((!is_of_burst, lent));
-        self.last_notified = Some((waits, now));
-    }
-
-    /// Ends a notified operation. Returns when its notification leaves: at once, too, if the
-    /// operation sends memory of the user from its place, which leaves at once. `lent`: as above.
-    pub fn end_notified(&mut self, lent: u64) -> Leaves {
-        match self.notified.take() {
-            Some((false, before)) if before == lent => Leaves::Soon,
-            _ => Leaves::AtOnce,
+        if self.gathers {
+            self.last = Some(Notification { waits, lent, at: Instant::now(), gathered: false });
         }
+        Leaves::AtOnce
     }
 
     /// Whether all requests up to `posted` have left, the last put or get that left at once long
@@ -100,19 +114,20 @@ mod tests {
         Order { leaves: Leaves::IfFirst, ..order }
     }
 
-    fn notified(departures: &mut Departures, waits: u64, lends: bool) -> (Leaves, Leaves) {
-        let mut order = put();
-        departures.begin_notified(waits, 4);
-        departures.leave(&mut order, 1, true);
-        (order.leaves, departures.end_notified(4 + u64::from(lends)))
+    fn notified(departures: &mut Departures, waits: u64, unsent: bool) -> Leaves {
+        departures.notification_leaves((waits, 4), || unsent)
     }
 
     #[test]
     fn a_notified_put_leaves_with_its_notification() {
         let mut departures = Departures::new(true);
-        let first = notified(&mut departures, 5, false);
-        assert_eq!(first, (Leaves::WithNotification, Leaves::AtOnce));
+        let mut order = put();
+        departures.notified = true;
+        departures.leave(&mut order, 1, true);
+        assert_eq!(order.leaves, Leaves::WithNotification);
+        assert_eq!(notified(&mut departures, 5, false), Leaves::AtOnce);
         let mut plain = put();
+        departures.notified = false;
         departures.leave(&mut plain, 3, true);
         assert_eq!(plain.leaves, Leaves::AtOnce, "it is no part of it");
     }
@@ -120,22 +135,38 @@ mod tests {
     #[test]
     fn a_burst_of_notifications_is_gathered_until_a_wait() {
         let mut departures = Departures::new(true);
-        assert_eq!(notified(&mut departures, 5, false).1, Leaves::AtOnce);
+        assert_eq!(notified(&mut departures, 5, false), Leaves::AtOnce);
         // At most 30 us later, unless the machine has stopped meanwhile.
         let in_time = Instant::now();
-        let second = notified(&mut departures, 5, false).1;
+        let second = notified(&mut departures, 5, false);
         if in_time.elapsed() < ANSWERED_AFTER / 2 {
             assert_eq!(second, Leaves::Soon);
         }
-        assert_eq!(notified(&mut departures, 5, true).1, Leaves::AtOnce, "lent memory");
-        assert_eq!(notified(&mut departures, 6, false).1, Leaves::AtOnce, "behind a wait");
+        let lent = departures.notification_leaves((5, 6), || false);
+        assert_eq!(lent, Leaves::AtOnce, "lent memory");
+        assert_eq!(notified(&mut departures, 6, false), Leaves::AtOnce, "behind a wait");
         std::thread::sleep(2 * ANSWERED_AFTER);
-        assert_eq!(notified(&mut departures, 6, false).1, Leaves::AtOnce, "late");
+        assert_eq!(notified(&mut departures, 6, true), Leaves::AtOnce, "late");
+    }
+
+    #[test]
+    fn a_notification_joins_others_that_are_not_sent() {
+        let mut departures = Departures::new(true);
+        let last = Notification { waits: 5, lent: 4, at: Instant::now(), gathered: true };
+        departures.last = Some(last);
+        std::thread::sleep(2 * ANSWERED_AFTER);
+        assert_eq!(notified(&mut departures, 5, true), Leaves::Soon);
+        assert_eq!(notified(&mut departures, 5, false), Leaves::AtOnce, "they have left");
     }
 
     #[test]
     fn a_device_that_sends_each_request_needs_no_pair() {
         let mut departures = Departures::new(false);
-        assert_eq!(notified(&mut departures, 0, false), (Leaves::Soon, Leaves::AtOnce));
+        let mut order = put();
+        departures.notified = true;
+        departures.leave(&mut order, 1, true);
+        assert_eq!(order.leaves, Leaves::Soon);
+        assert_eq!(notified(&mut departures, 0, false), Leaves::AtOnce);
+        assert_eq!(notified(&mut departures, 0, false), Leaves::AtOnce);
     }
 }

@@ -10,13 +10,13 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
-use super::counts::Kinds;
+use super::counts::{End, Kinds};
 use super::device::Device;
 use super::fault::Fault;
 use super::greeting;
 use super::pause::{Pause, SLEEP_MAX, SLEEP_OF_MANY, WaitPolicy};
 use super::pool::{Answers, Blocks, Kept};
-use super::queue::{End, Queue};
+use super::queue::Queue;
 use crate::Way;
 use crate::contact::{Contact, Identity, Secret};
 use crate::error::{Error, Result};
@@ -125,6 +125,8 @@ pub struct Peer {
     secret: Secret,
     /// whether anything was sent that is not known to be done
     pub(super) dirty: AtomicBool,
+    /// whether the next requests belong to a notified operation
+    pub(super) notified: AtomicBool,
     /// whether it has refused a request, and the user does not know it yet
     pub(super) refused: AtomicBool,
     /// name of its node, once an error has named it
@@ -149,10 +151,10 @@ pub(super) enum State {
 
 impl Peer {
     fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
-        let (dirty, refused) = (AtomicBool::new(false), AtomicBool::new(false));
+        let [dirty, notified, refused] = [const { AtomicBool::new(false) }; 3];
         let (waiting, state) = (AtomicU32::new(0), Mutex::new(State::Fresh));
         let (node, locking) = (OnceLock::new(), Mutex::new(()));
-        Peer { core, contact, secret, dirty, refused, node, waiting, state, locking }
+        Peer { core, contact, secret, dirty, notified, refused, node, waiting, state, locking }
     }
 
     /// The contact of the process.
@@ -170,8 +172,9 @@ impl Peer {
             self.connect_or_fail(&mut state, true)?;
         }
         let State::Up(queue) = &mut *state else { unreachable!("it was made") };
-        // Relaxed: a count.
-        queue.count_waits(self.core.waits.load(Ordering::Relaxed));
+        // Relaxed: a count, and a hint.
+        let waits = self.core.waits.load(Ordering::Relaxed);
+        queue.begin(waits, self.notified.load(Ordering::Relaxed));
         let answer = work(queue);
         self.record(queue);
         match answer {

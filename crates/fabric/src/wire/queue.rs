@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::counts::Kinds;
+use super::counts::{End, Kinds};
 use super::device_link::{Link, News};
 use super::gathering::Departures;
 use super::held::HeldByRequests;
@@ -74,15 +74,6 @@ pub struct Queue {
     /// polls that found no completion
     empty_polls: u32,
     silence: Silence,
-}
-
-/// The rest of a queue after its end.
-#[derive(Default)]
-pub struct End {
-    /// number of the last request that was done
-    pub done: u64,
-    /// its counts
-    pub kinds: Kinds,
 }
 
 impl Queue {
@@ -223,9 +214,20 @@ impl Queue {
         self.done >= self.needed && self.written <= self.answered
     }
 
-    /// Records the number of waits of this process so far, for the requests that are posted next.
-    pub fn count_waits(&mut self, waits: u64) {
+    /// Begins a call: records the number of waits of this process so far, and whether the requests
+    /// that are posted next belong to a notified operation.
+    pub fn begin(&mut self, waits: u64, notified: bool) {
         self.waits = waits;
+        self.departures.notified = notified;
+    }
+
+    /// Returns the request of a notification, which is posted next. Where requests are gathered, it
+    /// is not answered: an answer is a system call of the target, and delays the thread that waits
+    /// for the notification.
+    pub fn notification(&mut self, addition: Order) -> Order {
+        let (waits, lent, link) = (self.waits, self.lent(), &self.link);
+        let leaves = self.departures.notification_leaves((waits, lent), || link.has_unsent());
+        Order { leaves, signaled: !self.departures.gathers(), ..addition }
     }
 
     /// Whether a wait for the last request takes a round trip of its own: no other wait has begun
@@ -264,11 +266,6 @@ impl Queue {
         let written = self.written > self.done;
         self.fence_read |= written && self.device_order.writes.has_reads();
         self.fence_change |= written && self.device_order.writes.has_changes();
-    }
-
-    /// When the requests leave.
-    pub fn departures(&mut self) -> &mut Departures {
-        &mut self.departures
     }
 
     /// Orders the READs that are posted next after those under way.
