@@ -5,9 +5,10 @@
 !   mpifort app.f90 fompi.o -L PREFIX/lib -lfompi
 !
 ! Each procedure takes handles of the module mpi_f08, with an optional error code, or INTEGER handles, as
-! in mpif.h and the module mpi, with the error code. Arguments are those of the MPI procedure without
-! `notify`, with the index of a counter of the target ahead of the window. A buffer is contiguous;
-! MPI_BOTTOM is none.
+! in mpif.h and the module mpi, with the error code. Counts are default integers or
+! INTEGER(MPI_COUNT_KIND), all of one kind. Arguments are those of the MPI procedure without `notify`,
+! with the index of a counter of the target ahead of the window. A buffer is contiguous; MPI_BOTTOM is
+! none.
 module fompi
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_intptr_t
   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, MPI_Win
@@ -17,6 +18,7 @@ module fompi
   public :: FOMPI_Get_accumulate_notify, FOMPI_Rput_notify, FOMPI_Rget_notify
   public :: FOMPI_Raccumulate_notify, FOMPI_Rget_accumulate_notify, FOMPI_Win_set_num_notify
   public :: FOMPI_Win_get_num_notify, FOMPI_Win_get_notify_value, FOMPI_Win_reset_notify_value
+  public :: FOMPI_Rfetch_and_op, FOMPI_Rcompare_and_swap
   public :: FOMPI_Win_wait_notify, FOMPI_Win_wait_any_notify, FOMPI_Win_notify_request
   public :: fompi_err_rma_notification
 
@@ -40,7 +42,19 @@ module fompi
       integer(c_int), intent(in) :: origin_type, target_type, win
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure put_notify_f08
+    subroutine put_notify_large_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, index, win, ierror) bind(C, name="fompi_put_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: origin_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure put_notify_f08, put_notify_large_f08
   end interface
 
   interface FOMPI_Get_notify
@@ -56,7 +70,19 @@ module fompi
       integer(c_int), intent(in) :: origin_type, target_type, win
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure get_notify_f08
+    subroutine get_notify_large_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, index, win, ierror) bind(C, name="fompi_get_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: origin_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure get_notify_f08, get_notify_large_f08
   end interface
 
   interface FOMPI_Accumulate_notify
@@ -72,7 +98,19 @@ module fompi
       integer(c_int), intent(in) :: origin_type, target_type, op, win
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure accumulate_notify_f08
+    subroutine accumulate_notify_large_integer(origin, origin_count, origin_type, rank, disp, &
+        target_count, target_type, op, index, win, ierror) bind(C, name="fompi_accumulate_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: origin_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, op, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure accumulate_notify_f08, accumulate_notify_large_f08
   end interface
 
   interface FOMPI_Get_accumulate_notify
@@ -88,7 +126,20 @@ module fompi
       integer(c_int), intent(in) :: origin_type, result_type, target_type, op, win
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure get_accumulate_notify_f08
+    subroutine get_accumulate_notify_large_integer(origin, origin_count, origin_type, result, &
+        result_count, result_type, rank, disp, target_count, target_type, op, index, win, ierror) bind(C, &
+        name="fompi_get_accumulate_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+      !DIR$ IGNORE_TKR origin, result
+      type(*), dimension(*), asynchronous :: origin, result
+      integer(c_int64_t), intent(in) :: origin_count, result_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, result_type, target_type, op, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure get_accumulate_notify_f08, get_accumulate_notify_large_f08
   end interface
 
   interface FOMPI_Rput_notify
@@ -105,7 +156,20 @@ module fompi
       integer(c_int), intent(out) :: request
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure rput_notify_f08
+    subroutine rput_notify_large_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, index, win, request, ierror) bind(C, name="fompi_rput_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: origin_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rput_notify_f08, rput_notify_large_f08
   end interface
 
   interface FOMPI_Rget_notify
@@ -122,7 +186,20 @@ module fompi
       integer(c_int), intent(out) :: request
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure rget_notify_f08
+    subroutine rget_notify_large_integer(origin, origin_count, origin_type, rank, disp, target_count, &
+        target_type, index, win, request, ierror) bind(C, name="fompi_rget_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: origin_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rget_notify_f08, rget_notify_large_f08
   end interface
 
   interface FOMPI_Raccumulate_notify
@@ -139,7 +216,21 @@ module fompi
       integer(c_int), intent(out) :: request
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure raccumulate_notify_f08
+    subroutine raccumulate_notify_large_integer(origin, origin_count, origin_type, rank, disp, &
+        target_count, target_type, op, index, win, request, ierror) bind(C, &
+        name="fompi_raccumulate_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: origin_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, target_type, op, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure raccumulate_notify_f08, raccumulate_notify_large_f08
   end interface
 
   interface FOMPI_Rget_accumulate_notify
@@ -156,7 +247,54 @@ module fompi
       integer(c_int), intent(out) :: request
       integer(c_int), intent(out) :: ierror
     end subroutine
-    module procedure rget_accumulate_notify_f08
+    subroutine rget_accumulate_notify_large_integer(origin, origin_count, origin_type, result, &
+        result_count, result_type, rank, disp, target_count, target_type, op, index, win, request, &
+        ierror) bind(C, name="fompi_rget_accumulate_notify_c_")
+      import :: c_int, c_int64_t, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+      !DIR$ IGNORE_TKR origin, result
+      type(*), dimension(*), asynchronous :: origin, result
+      integer(c_int64_t), intent(in) :: origin_count, result_count, target_count
+      integer(c_int), intent(in) :: rank, index
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: origin_type, result_type, target_type, op, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rget_accumulate_notify_f08, rget_accumulate_notify_large_f08
+  end interface
+
+  interface FOMPI_Rfetch_and_op
+    subroutine rfetch_and_op_integer(origin, result, datatype, rank, disp, op, win, request, ierror) &
+        bind(C, name="fompi_rfetch_and_op_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+      !DIR$ IGNORE_TKR origin, result
+      type(*), dimension(*), asynchronous :: origin, result
+      integer(c_int), intent(in) :: rank
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: datatype, op, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rfetch_and_op_f08
+  end interface
+
+  interface FOMPI_Rcompare_and_swap
+    subroutine rcompare_and_swap_integer(origin, compare, result, datatype, rank, disp, win, request, &
+        ierror) &
+        bind(C, name="fompi_rcompare_and_swap_")
+      import :: c_int, c_intptr_t
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, compare, result
+      !DIR$ IGNORE_TKR origin, compare, result
+      type(*), dimension(*), asynchronous :: origin, compare, result
+      integer(c_int), intent(in) :: rank
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(in) :: datatype, win
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure rcompare_and_swap_f08
   end interface
 
   interface FOMPI_Win_set_num_notify
@@ -262,6 +400,23 @@ contains
     if (present(ierror)) ierror = code
   end subroutine
 
+  subroutine put_notify_large_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, target_count
+    integer, intent(in) :: rank, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Put_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
   subroutine get_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
       index, win, ierror)
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
@@ -278,12 +433,47 @@ contains
     if (present(ierror)) ierror = code
   end subroutine
 
+  subroutine get_notify_large_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, target_count
+    integer, intent(in) :: rank, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Get_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
   subroutine accumulate_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, &
       target_type, op, index, win, ierror)
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
     !DIR$ IGNORE_TKR origin
     type(*), dimension(*), asynchronous :: origin
     integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Accumulate_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine accumulate_notify_large_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, op, index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, target_count
+    integer, intent(in) :: rank, index
     integer(MPI_ADDRESS_KIND), intent(in) :: disp
     type(MPI_Datatype), intent(in) :: origin_type, target_type
     type(MPI_Op), intent(in) :: op
@@ -313,6 +503,25 @@ contains
     if (present(ierror)) ierror = code
   end subroutine
 
+  subroutine get_accumulate_notify_large_f08(origin, origin_count, origin_type, result, result_count, &
+      result_type, rank, disp, target_count, target_type, op, index, win, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+    !DIR$ IGNORE_TKR origin, result
+    type(*), dimension(*), asynchronous :: origin, result
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, result_count, target_count
+    integer, intent(in) :: rank, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, result_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Get_accumulate_notify(origin, origin_count, origin_type%MPI_VAL, result, result_count, &
+        result_type%MPI_VAL, rank, disp, target_count, target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, &
+        code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
   subroutine rput_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
       index, win, request, ierror)
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
@@ -330,12 +539,48 @@ contains
     if (present(ierror)) ierror = code
   end subroutine
 
+  subroutine rput_notify_large_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, target_count
+    integer, intent(in) :: rank, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rput_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
   subroutine rget_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
       index, win, request, ierror)
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
     !DIR$ IGNORE_TKR origin
     type(*), dimension(*), asynchronous :: origin
     integer, intent(in) :: origin_count, rank, target_count, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rget_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, index, win%MPI_VAL, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rget_notify_large_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, target_count
+    integer, intent(in) :: rank, index
     integer(MPI_ADDRESS_KIND), intent(in) :: disp
     type(MPI_Datatype), intent(in) :: origin_type, target_type
     type(MPI_Win), intent(in) :: win
@@ -365,6 +610,25 @@ contains
     if (present(ierror)) ierror = code
   end subroutine
 
+  subroutine raccumulate_notify_large_f08(origin, origin_count, origin_type, rank, disp, target_count, &
+      target_type, op, index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, target_count
+    integer, intent(in) :: rank, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Raccumulate_notify(origin, origin_count, origin_type%MPI_VAL, rank, disp, target_count, &
+        target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
   subroutine rget_accumulate_notify_f08(origin, origin_count, origin_type, result, result_count, &
       result_type, rank, disp, target_count, target_type, op, index, win, request, ierror)
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
@@ -380,6 +644,59 @@ contains
     integer :: code
     call FOMPI_Rget_accumulate_notify(origin, origin_count, origin_type%MPI_VAL, result, result_count, &
         result_type%MPI_VAL, rank, disp, target_count, target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, &
+        request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rget_accumulate_notify_large_f08(origin, origin_count, origin_type, result, result_count, &
+      result_type, rank, disp, target_count, target_type, op, index, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+    !DIR$ IGNORE_TKR origin, result
+    type(*), dimension(*), asynchronous :: origin, result
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, result_count, target_count
+    integer, intent(in) :: rank, index
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: origin_type, result_type, target_type
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rget_accumulate_notify(origin, origin_count, origin_type%MPI_VAL, result, result_count, &
+        result_type%MPI_VAL, rank, disp, target_count, target_type%MPI_VAL, op%MPI_VAL, index, win%MPI_VAL, &
+        request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rfetch_and_op_f08(origin, result, datatype, rank, disp, op, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+    !DIR$ IGNORE_TKR origin, result
+    type(*), dimension(*), asynchronous :: origin, result
+    integer, intent(in) :: rank
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: datatype
+    type(MPI_Op), intent(in) :: op
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rfetch_and_op(origin, result, datatype%MPI_VAL, rank, disp, op%MPI_VAL, win%MPI_VAL, &
+        request%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine rcompare_and_swap_f08(origin, compare, result, datatype, rank, disp, win, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, compare, result
+    !DIR$ IGNORE_TKR origin, compare, result
+    type(*), dimension(*), asynchronous :: origin, compare, result
+    integer, intent(in) :: rank
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Datatype), intent(in) :: datatype
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Rcompare_and_swap(origin, compare, result, datatype%MPI_VAL, rank, disp, win%MPI_VAL, &
         request%MPI_VAL, code)
     if (present(ierror)) ierror = code
   end subroutine

@@ -45,7 +45,7 @@ program notified
   integer :: rank, size, next, before, ierror, number, i, expected(count), own(count)
   integer(MPI_ADDRESS_KIND) :: bytes, at
   integer(MPI_COUNT_KIND) :: value
-  integer, asynchronous :: window(0:8 * count - 1), out(count), in(count, 4)
+  integer, asynchronous :: window(0:9 * count - 1), out(count), in(count, 4)
   HANDLE(MPI_Win) :: win
   HANDLE(MPI_Request) :: request
 
@@ -58,7 +58,7 @@ program notified
   expected = [(100 * before + i, i = 1, count)]
   own = out
   window = 0
-  bytes = 4 * 8 * count
+  bytes = 4 * 9 * count
   call MPI_Win_create(window, bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win, ierror)
   call FOMPI_Win_set_num_notify(win, MPI_INFO_NULL, rank + 3, ierror)
   call check(ierror == MPI_SUCCESS, 'set_num')
@@ -105,6 +105,8 @@ program notified
   call check(value == 0, 'value after the reset')
 #ifndef NEXT
   call waits()
+  call large_counts()
+  call requests_of_one()
 #endif
   call MPI_Win_unlock_all(win, ierror)
   call MPI_Win_free(win, ierror)
@@ -148,6 +150,56 @@ contains
 #ifdef F08
     call FOMPI_Win_wait_notify(win, 0, six) ! the error code is optional
 #endif
+  end subroutine
+
+  ! The same operations with large counts, by counter 2, on the second half of the window.
+  subroutine large_counts()
+    integer(MPI_COUNT_KIND), parameter :: five = count, eight = 8
+    integer(MPI_ADDRESS_KIND) :: to
+    to = 4 * count
+    call FOMPI_Put_notify(out, five, MPI_INTEGER, next, to, five, MPI_INTEGER, 2, win, ierror)
+    to = 5 * count
+    call FOMPI_Rput_notify(out, five, MPI_INTEGER, next, to, five, MPI_INTEGER, 2, win, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    to = 6 * count
+    call FOMPI_Accumulate_notify(out, five, MPI_INTEGER, next, to, five, MPI_INTEGER, MPI_SUM, 2, win, ierror)
+    call FOMPI_Raccumulate_notify(out, five, MPI_INTEGER, next, to, five, MPI_INTEGER, MPI_SUM, 2, win, &
+        request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    to = 7 * count
+    call FOMPI_Get_accumulate_notify(out, five, MPI_INTEGER, in(1, 1), five, MPI_INTEGER, next, to, five, &
+        MPI_INTEGER, MPI_SUM, 2, win, ierror)
+    call MPI_Win_flush(next, win, ierror)
+    call FOMPI_Rget_accumulate_notify(out, five, MPI_INTEGER, in(1, 2), five, MPI_INTEGER, next, to, five, &
+        MPI_INTEGER, MPI_SUM, 2, win, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    to = 4 * count
+    call FOMPI_Get_notify(in(1, 3), five, MPI_INTEGER, next, to, five, MPI_INTEGER, 2, win, ierror)
+    call FOMPI_Rget_notify(in(1, 4), five, MPI_INTEGER, next, to, five, MPI_INTEGER, 2, win, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    call MPI_Win_flush(next, win, ierror)
+    call FOMPI_Win_wait_notify(win, 2, eight, ierror)
+    call check(all(window(4 * count:5 * count - 1) == expected), 'large put')
+    call check(all(window(5 * count:6 * count - 1) == expected), 'large rput')
+    call check(all(window(6 * count:7 * count - 1) == 2 * expected), 'large accumulates')
+    call check(all(window(7 * count:8 * count - 1) == 2 * expected), 'large get_accumulates')
+    call check(all(in(:, 1) == 0) .and. all(in(:, 2) == own), 'large results')
+    call check(all(in(:, 3) == own) .and. all(in(:, 4) == own), 'large gets')
+  end subroutine
+
+  subroutine requests_of_one()
+    integer, asynchronous :: one, sum, swapped, new
+    integer(MPI_ADDRESS_KIND) :: last
+    one = 1
+    new = 7
+    last = 8 * count
+    call FOMPI_Rfetch_and_op(one, sum, MPI_INTEGER, next, last, MPI_SUM, win, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    call FOMPI_Rcompare_and_swap(new, one, swapped, MPI_INTEGER, next, last, win, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    call FOMPI_Rfetch_and_op(one, one, MPI_INTEGER, next, last, MPI_NO_OP, win, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    call check(sum == 0 .and. swapped == 1 .and. one == 7, 'requests of one element')
   end subroutine
 #endif
 

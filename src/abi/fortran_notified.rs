@@ -11,8 +11,12 @@ use super::counters::{
 };
 use super::integer::window_from_fortran;
 use super::notified_calls::{
-    FOMPI_Accumulate_notify, FOMPI_Get_accumulate_notify, FOMPI_Get_notify, FOMPI_Put_notify,
-    FOMPI_Raccumulate_notify, FOMPI_Rget_accumulate_notify, FOMPI_Rget_notify, FOMPI_Rput_notify,
+    FOMPI_Accumulate_notify, FOMPI_Accumulate_notify_c, FOMPI_Get_accumulate_notify,
+    FOMPI_Get_accumulate_notify_c, FOMPI_Get_notify, FOMPI_Get_notify_c, FOMPI_Put_notify,
+    FOMPI_Put_notify_c, FOMPI_Raccumulate_notify, FOMPI_Raccumulate_notify_c,
+    FOMPI_Rcompare_and_swap, FOMPI_Rfetch_and_op, FOMPI_Rget_accumulate_notify,
+    FOMPI_Rget_accumulate_notify_c, FOMPI_Rget_notify, FOMPI_Rget_notify_c, FOMPI_Rput_notify,
+    FOMPI_Rput_notify_c,
 };
 use super::{MPI_Aint, MPI_Count, MPI_Fint, MPI_Request};
 use crate::mpi::Host;
@@ -152,6 +156,38 @@ fortran_entries! {
         buffer origin, int origin_count, datatype origin_type, buffer result, int result_count,
         datatype result_type, int rank, disp disp, int target_count, datatype target_type, op op,
         int index, win win) [request];
+    fompi_put_notify_c_ = FOMPI_Put_notify_c (
+        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
+        count target_count, datatype target_type, int index, win win);
+    fompi_get_notify_c_ = FOMPI_Get_notify_c (
+        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
+        count target_count, datatype target_type, int index, win win);
+    fompi_accumulate_notify_c_ = FOMPI_Accumulate_notify_c (
+        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
+        count target_count, datatype target_type, op op, int index, win win);
+    fompi_get_accumulate_notify_c_ = FOMPI_Get_accumulate_notify_c (
+        buffer origin, count origin_count, datatype origin_type, buffer result, count result_count,
+        datatype result_type, int rank, disp disp, count target_count, datatype target_type, op op,
+        int index, win win);
+    fompi_rput_notify_c_ = FOMPI_Rput_notify_c (
+        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
+        count target_count, datatype target_type, int index, win win) [request];
+    fompi_rget_notify_c_ = FOMPI_Rget_notify_c (
+        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
+        count target_count, datatype target_type, int index, win win) [request];
+    fompi_raccumulate_notify_c_ = FOMPI_Raccumulate_notify_c (
+        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
+        count target_count, datatype target_type, op op, int index, win win) [request];
+    fompi_rget_accumulate_notify_c_ = FOMPI_Rget_accumulate_notify_c (
+        buffer origin, count origin_count, datatype origin_type, buffer result, count result_count,
+        datatype result_type, int rank, disp disp, count target_count, datatype target_type, op op,
+        int index, win win) [request];
+    fompi_rfetch_and_op_ = FOMPI_Rfetch_and_op (
+        buffer origin, buffer result, datatype datatype, int rank, disp disp, op op,
+        win win) [request];
+    fompi_rcompare_and_swap_ = FOMPI_Rcompare_and_swap (
+        buffer origin, buffer compare, buffer result, datatype datatype, int rank, disp disp,
+        win win) [request];
     fompi_win_set_num_notify_ = FOMPI_Win_set_num_notify (win win, info info, int number);
     fompi_win_get_num_notify_ = FOMPI_Win_get_num_notify (win win, int rank, to_int number);
     fompi_win_get_notify_value_ = FOMPI_Win_get_notify_value (win win, int index, to_count value);
