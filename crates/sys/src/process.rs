@@ -77,11 +77,18 @@ pub fn cookie() -> (u64, u64) {
     ((&raw const *cookie).addr().to_u64(), *cookie)
 }
 
+/// Returns bytes that processes have in common if they are on one machine, since it was started;
+/// none if it does not tell.
+pub fn boot() -> &'static [u8] {
+    static BOOT: OnceLock<Vec<u8>> = OnceLock::new();
+    BOOT.get_or_init(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+}
+
 /// Returns bytes that processes have in common if and only if they are on one machine, since it was
 /// started, and in one network namespace: then they reach each other's sockets in the abstract
 /// namespace ([`passing`](super::passing)).
 pub fn machine() -> Vec<u8> {
-    let mut machine = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mut machine = boot().to_vec();
     machine.extend(namespace("net"));
     machine
 }
@@ -90,7 +97,7 @@ pub fn machine() -> Vec<u8> {
 /// same machine since it was started, and may open their files if they are of one user: its name,
 /// the id of its start, and the namespaces of processes and of users.
 pub fn place() -> Vec<u8> {
-    let mut place = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mut place = boot().to_vec();
     place.extend(std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default());
     place.extend(namespace("pid"));
     place.extend(namespace("user"));

@@ -102,6 +102,10 @@ pub enum Need {
     },
 }
 
+/// What a rank says that shares memory with its node, in place of 1 if there are smaller nodes to
+/// try, and 0 otherwise.
+const SHARES: i64 = 2;
+
 impl Grouping {
     /// Finds the nodes of a communicator, or returns the reason why its processes have no
     /// transport. The communicators that it makes are added to `comms`. Collective.
@@ -128,14 +132,12 @@ impl Grouping {
             let refused = |why: &Why| matches!(why, Why::NoTransport | Why::Denied);
             let shares = node.as_ref().is_some_and(|node| !node.arena.as_ref().is_err_and(refused));
             let next = if shares { Some(apart) } else { apart.next() };
-            // A rank that has no memory of its own has no transport.
-            if !comm.all(host, next.is_some())? {
-                return Ok(Err(Why::NoTransport));
-            }
-            match (comm.all(host, shares)?, node, next) {
-                (true, Some(node), _) => break (members, node),
+            let own = if shares { SHARES } else { i64::from(next.is_some()) };
+            match (comm.least(host, own)?, node, next) {
+                (SHARES, Some(node), _) => break (members, node),
+                // A rank that has no memory of its own has no transport.
+                (0, ..) | (_, _, None) => return Ok(Err(Why::NoTransport)),
                 (_, _, Some(next)) => apart = next,
-                (_, _, None) => unreachable!("all ranks have returned"),
             }
         };
         let TriedNode { near, leaders, arena } = node;

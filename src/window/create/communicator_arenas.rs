@@ -57,10 +57,10 @@ impl CommResources {
             return Ok(unsafe { &*cached }.clone());
         }
         lone_rank_warning::warn_once(host);
-        settings_check::check(host, comm, call)?;
+        let one_machine = settings_check::check(host, comm, call)?;
         let resources = match Config::get().disable {
             true => None,
-            false => Some(CommResources::make(host, comm)?),
+            false => Some(CommResources::make(host, comm, one_machine)?),
         };
         if matches!(&resources, Some(CommResources::None(why)) if why.may_pass()) {
             return Ok(resources);
@@ -93,7 +93,8 @@ impl CommResources {
         Ok(apart.0.get_or_init(|| made).clone())
     }
 
-    fn make(host: &'static Host, comm: Comm) -> Result<CommResources> {
+    /// `one_machine`: whether all processes may be on one machine.
+    fn make(host: &'static Host, comm: Comm, one_machine: bool) -> Result<CommResources> {
         departures::do_first(|| {
             report::print_repeats();
             waits::print();
@@ -103,7 +104,8 @@ impl CommResources {
         if size > RANKS_MAX {
             return Ok(CommResources::None(Why::TooMany));
         }
-        if Config::get().ranks_per_node.is_none_or(|ranks| size <= ranks) {
+        let one_node = Config::get().ranks_per_node.is_none_or(|ranks| size <= ranks);
+        if one_machine && one_node {
             match Arena::make(host, comm, 0)? {
                 Ok(arena) => return Ok(CommResources::Node(arena, Arc::default())),
                 // The processes lack the same resource on several nodes.

@@ -12,7 +12,8 @@
 //! | 1               | a number of the sources of the library                |
 //! | 2               | FOMPI_DISABLE                                         |
 //! | 3               | FOMPI_RANKS_PER_NODE, 0 where it is not set           |
-//! | 4 to 7          | 0; reserved                                           |
+//! | 4               | a number of the machine since its start; may differ   |
+//! | 5 to 7          | 0; reserved                                           |
 //!
 //! A number n of rank r is two words, `n << 32 | r` and `(NUMBER_MAX - n) << 32 | r`: their
 //! minimums over all ranks are the least and the greatest number, each with a rank that has it. The
@@ -30,6 +31,7 @@ use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::report::missing_ranks::FirstCallWait;
+use crate::sys::process;
 
 const FACTS: usize = 8;
 const WORDS: usize = 2 * FACTS;
@@ -37,6 +39,8 @@ const WORDS: usize = 2 * FACTS;
 /// ranks, so that data of an earlier call in the buffers of an MPI are not mistaken for a result.
 const MAGIC: u32 = 0x666f_6d70;
 const NUMBER_MAX: u32 = i32::MAX as u32;
+/// The fact that may differ between ranks.
+const MACHINE: usize = 4;
 
 /// The number of the sources, as eight hexadecimal digits. Scripts find it in the library's file by
 /// the text in front of it.
@@ -59,11 +63,12 @@ impl Facts {
         let build = str::from_utf8(build).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok());
         let per_node = config.ranks_per_node.unwrap_or(0);
         let mut facts = [0; FACTS];
-        facts[..4].copy_from_slice(&[
+        facts[..=MACHINE].copy_from_slice(&[
             (MAGIC ^ size) & NUMBER_MAX,
             build.unwrap_or(0) & NUMBER_MAX,
             u32::from(config.disable),
             per_node.min(NUMBER_MAX),
+            process::number_of(process::boot()).low_u32() & NUMBER_MAX,
         ]);
         Facts(facts)
     }
@@ -78,11 +83,9 @@ impl Facts {
         })
     }
 
-    /// Returns the first fact that differs between ranks, if there is one. `all`: the minimums of
-    /// the words of all ranks.
+    /// Returns the first fact that differs between ranks and may not, if there is one. `all`: the
+    /// minimums of the words of all ranks.
     fn difference(&self, all: &[i64; WORDS]) -> Option<Error> {
-        let split =
-            |word: i64| ((word >> 32).cast_unsigned().low_u32(), word.cast_unsigned().low_u32());
         let pairs = all.as_chunks::<2>().0.iter().zip(self.0);
         if all[..2] != self.words(Rank::FIRST)[..2] {
             let (fact, here) = (Fact::Library, self.0[0]);
@@ -99,17 +102,30 @@ impl Facts {
                 3 => Fact::Setting("FOMPI_RANKS_PER_NODE"),
                 _ => Fact::Library,
             };
-            (least != greatest).then_some(Error::Differs { fact, rank, there, here })
+            let differs = at != MACHINE && least != greatest;
+            differs.then_some(Error::Differs { fact, rank, there, here })
         })
     }
 }
 
-/// Fails on all ranks if they differ. Collective. `call`: the user's call that waits meanwhile.
-pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
+/// Returns the two numbers of a word.
+fn split(word: i64) -> (u32, u32) {
+    ((word >> 32).cast_unsigned().low_u32(), word.cast_unsigned().low_u32())
+}
+
+/// Whether all ranks are on one machine. `all`: the minimums of their words.
+fn one_machine(all: &[i64; WORDS]) -> bool {
+    let [least, rest] = [0, 1].map(|word| split(all[2 * MACHINE + word]).0);
+    least == NUMBER_MAX.wrapping_sub(rest)
+}
+
+/// Fails on all ranks if they differ. Returns whether all of them may be on one machine: if not,
+/// they are not. Collective. `call`: the user's call that waits meanwhile.
+pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<bool> {
     let facts = Facts::own(Config::get(), comm.size(host)?);
     let mut wait = FirstCallWait::new(host, comm, call);
     let all = comm.least_of_each(host, facts.words(Rank(comm.rank(host)?)), || wait.pause());
-    let result = all.and_then(|all| facts.difference(&all).map_or(Ok(()), Err));
+    let result = all.and_then(|all| facts.difference(&all).map_or(Ok(one_machine(&all)), Err));
     if let Err(Error::Host(_) | Error::Differs { fact: Fact::Library, .. }) = result {
         wait.name_ranks_without_library();
     }
@@ -120,14 +136,20 @@ pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Returns the error text of each rank where the ranks have these numbers.
-    fn found(all: &[[u32; FACTS]]) -> Vec<Option<String>> {
+    /// Returns the minimums of the words of ranks that have these numbers.
+    fn least(all: &[[u32; FACTS]]) -> [i64; WORDS] {
         let mut least = [i64::MAX; WORDS];
         for (rank, facts) in (0..).map(Rank).zip(all) {
             for (least, word) in least.iter_mut().zip(Facts(*facts).words(rank)) {
                 *least = word.min(*least);
             }
         }
+        least
+    }
+
+    /// Returns the error text of each rank where the ranks have these numbers.
+    fn found(all: &[[u32; FACTS]]) -> Vec<Option<String>> {
+        let least = least(all);
         let text = |facts: &[u32; FACTS]| Some(Facts(*facts).difference(&least)?.to_string());
         all.iter().map(text).collect()
     }
@@ -170,6 +192,17 @@ mod tests {
     }
 
     #[test]
+    fn ranks_of_several_machines_do_not_differ() {
+        let on = |machine| [MAGIC, 7, 0, 0, machine, 0, 0, 0];
+        assert_eq!(found(&[on(4), on(5), on(4)]), [const { None }; 3]);
+        for (machines, one) in [(vec![4, 4, 4], true), (vec![4, 5, 4], false), (vec![5, 4], false)]
+        {
+            let all: Vec<_> = machines.iter().map(|machine| on(*machine)).collect();
+            assert_eq!(one_machine(&least(&all)), one, "{machines:?}");
+        }
+    }
+
+    #[test]
     fn a_message_of_something_else_is_no_answer() {
         let own = Facts(facts(7, 0, 0));
         for first in [0, 1, 5, u32::MAX] {
@@ -178,7 +211,7 @@ mod tests {
             assert!(own.difference(&all).is_some());
         }
         assert!(own.difference(&[0; WORDS]).is_some());
-        let later = [MAGIC, 7, 0, 0, 1, 0, 0, 0];
+        let later = [MAGIC, 7, 0, 0, 0, 1, 0, 0];
         assert!(found(&[own.0, later]).iter().all(Option::is_some));
     }
 
