@@ -28,6 +28,8 @@ pub enum Fault {
     Post(WordId),
     /// leaves out every other post to one word
     EveryOtherPost(WordId),
+    /// carries out each post to one word twice
+    PostTwice(WordId),
     /// leaves out each store into a word of this rank
     SetOwn,
     /// returns from each wait at once
@@ -160,7 +162,13 @@ impl<W: Words> Words for Faulty<W> {
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         self.call_to(at.rank)?;
-        if self.omits_post(at.word) { Ok(()) } else { self.transport.post(at, add) }
+        if self.omits_post(at.word) {
+            return Ok(());
+        }
+        if self.is(Fault::PostTwice(at.word)) {
+            self.transport.post(at, add)?;
+        }
+        self.transport.post(at, add)
     }
 
     fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {

@@ -12,6 +12,8 @@ mod losses;
 mod nodes;
 mod notifications;
 #[cfg(not(loom))]
+mod notified_runs;
+#[cfg(not(loom))]
 mod one_trip;
 mod orderings;
 #[cfg(not(loom))]

@@ -62,6 +62,12 @@ fn a_post_that_is_left_out_is_noticed() {
 }
 
 #[test]
+fn a_post_that_is_carried_out_twice_is_noticed() {
+    let case = |words: &Words<'_, '_>| words_laws::all_posts_are_counted(words);
+    assert!(words_fail(Fault::PostTwice(COMPLETE), case));
+}
+
+#[test]
 fn a_wait_that_returns_at_once_is_noticed() {
     assert!(words_fail(Fault::Wait, |words| words_laws::all_posts_are_counted(words)));
 }
