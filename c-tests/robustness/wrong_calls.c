@@ -24,7 +24,8 @@ static const struct { void (*call)(void); unsigned weight; } local_calls[] = {
     {wait_or_test, 1}, {free_window, 1}, {shared_query, 1}, {get_attribute, 1},
     {wrong_attribute, 1}, {get_group, 1}, {get_info, 1}, {get_name, 1}, {set_name, 1},
     {error_handlers, 1}, {attach_wrong, 1}, {attach_spare, 2}, {detach_wrong, 1},
-    {allocate_wrong, 1}, {convert, 1},
+    {allocate_wrong, 1}, {convert, 1}, {counter, 4}, {number_of_counters, 1},
+    {change_no_counters, 1},
 };
 
 static void local_call(void)
@@ -60,6 +61,9 @@ static void change_windows(void)
     } else {
         hint(w);
     }
+    FOR_ALIVE(counted)
+        if (draw(&all, 3) == 0)
+            change_counters(counted);
     if (draw(&all, 4) == 0)
         make_wrong();
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -109,6 +113,7 @@ static void prepare(void)
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed));
     OK(MPI_Comm_set_errhandler(reversed, MPI_ERRORS_RETURN));
     CHECK(size <= RANKS_MAX);
+    know_classes();
     make_types();
     make_ops();
     look_what_is_offered();

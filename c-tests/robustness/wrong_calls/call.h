@@ -5,7 +5,37 @@
 #define WRONG_CALLS_CALL_H
 
 #include "../robust.h"
+
+#include "../../../include/fompi_notify.h"
+
 #include <signal.h>
+
+#pragma weak FOMPI_Put_notify
+#pragma weak FOMPI_Put_notify_c
+#pragma weak FOMPI_Rput_notify
+#pragma weak FOMPI_Rput_notify_c
+#pragma weak FOMPI_Get_notify
+#pragma weak FOMPI_Get_notify_c
+#pragma weak FOMPI_Rget_notify
+#pragma weak FOMPI_Rget_notify_c
+#pragma weak FOMPI_Accumulate_notify
+#pragma weak FOMPI_Accumulate_notify_c
+#pragma weak FOMPI_Raccumulate_notify
+#pragma weak FOMPI_Raccumulate_notify_c
+#pragma weak FOMPI_Get_accumulate_notify
+#pragma weak FOMPI_Get_accumulate_notify_c
+#pragma weak FOMPI_Rget_accumulate_notify
+#pragma weak FOMPI_Rget_accumulate_notify_c
+#pragma weak FOMPI_Rfetch_and_op
+#pragma weak FOMPI_Rcompare_and_swap
+#pragma weak FOMPI_Win_set_num_notify
+#pragma weak FOMPI_Win_get_num_notify
+#pragma weak FOMPI_Win_get_notify_value
+#pragma weak FOMPI_Win_reset_notify_value
+#pragma weak FOMPI_Win_wait_notify
+#pragma weak FOMPI_Win_wait_any_notify
+#pragma weak FOMPI_Win_notify_request
+#pragma weak fompi_err_rma_notification
 
 // A source of numbers: `all` gives the same to all ranks, `own` to each rank its own.
 struct source { uint64_t state; };
@@ -36,18 +66,26 @@ static void seed_sources(uint64_t seed)
 #define CLASSES(X) X(ERR_BUFFER) X(ERR_COUNT) X(ERR_TYPE) X(ERR_COMM) X(ERR_RANK) X(ERR_REQUEST) \
     X(ERR_GROUP) X(ERR_OP) X(ERR_ARG) X(ERR_TRUNCATE) X(ERR_KEYVAL) X(ERR_NO_MEM) X(ERR_SIZE) \
     X(ERR_DISP) X(ERR_LOCKTYPE) X(ERR_ASSERT) X(ERR_WIN) X(ERR_BASE) X(ERR_RMA_SYNC) \
-    X(ERR_RMA_RANGE) X(ERR_RMA_ATTACH) X(ERR_RMA_FLAVOR) X(ERR_OTHER) X(ERR_UNSUPPORTED_OPERATION)
+    X(ERR_RMA_RANGE) X(ERR_RMA_ATTACH) X(ERR_RMA_FLAVOR) X(ERR_OTHER) X(ERR_UNSUPPORTED_OPERATION) \
+    X(ERR_NOTIFICATION)
+// A class that is known at run time: `know_classes`.
+enum { MPI_ERR_NOTIFICATION = -1 };
 #define NUMBER(name) , NUMBER_##name
 #define BIT(name) , name = 1 << NUMBER_##name
 #define ROW(name) , {"MPI_" #name, MPI_##name}
 enum { NUMBER_NO_ERROR CLASSES(NUMBER), CLASS_COUNT };
 enum { NO_ERROR = 1 CLASSES(BIT), ANY_ERROR = (1 << CLASS_COUNT) - 2 };
-static const struct { const char *name; int class; } class_table[] = {
+static struct { const char *name; int class; } class_table[] = {
     {"MPI_SUCCESS", MPI_SUCCESS} CLASSES(ROW)
 };
 #undef NUMBER
 #undef BIT
 #undef ROW
+
+static void know_classes(void)
+{
+    class_table[NUMBER_ERR_NOTIFICATION].class = FOMPI_ERR_RMA_NOTIFICATION;
+}
 
 static struct {
     uint64_t seed;

@@ -189,6 +189,15 @@ static void draw_target(struct transfer *t)
         t->target = MPI_PROC_NULL;
 }
 
+static void draw_counter(struct transfer *t, const struct window *w)
+{
+    const int inside = t->target >= 0 && t->target < w->size;
+    const int counters = inside ? w->counters[t->target] : 0;
+    t->index = counters > 0 ? (int)draw(&own, (unsigned)counters) : 0;
+    if (odd())
+        t->index = wrong_index(counters);
+}
+
 static void spoil(struct transfer *t, const struct window *w)
 {
     struct side *sides[] = {&t->origin, &t->result};
@@ -295,13 +304,15 @@ static void draw_transfer(struct transfer *t)
     if (t->win.window->get_only)
         t->kind = GET;
     t->large = !is_single(t) && draw(&own, 4) == 0;
-    t->with_request = !is_single(t) && draw(&own, is_locked ? 2 : 8) == 0;
+    t->with_request = draw(&own, is_locked ? 2 : 8) == 0;
+    t->notifies = !is_single(t) && draw(&own, is_locked ? 3 : 12) == 0;
     t->op = &ops[draw(&own, t->kind == ACCUMULATE ? NO_OP : NO_OP + 1)];
     draw_amounts(t);
     if (is_accumulate(t) && !suits(t->op, t->type->basic[0]) && draw(&own, 4))
         t->op = &ops[REPLACE];
     draw_target(t);
     spoil(t, t->win.window);
+    draw_counter(t, t->win.window);
     give_slice(&t->origin);
     give_slice(&t->result);
     give_slice(&t->compare);

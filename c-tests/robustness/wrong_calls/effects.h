@@ -30,7 +30,30 @@ int MPI_Rget_accumulate_c(const void *, MPI_Count, MPI_Datatype, void *, MPI_Cou
 #define FROM t->origin.address, t->origin.count, t->origin.type->handle
 #define BACK t->result.address, t->result.count, t->result.type->handle
 #define TO t->target, t->disp, t->count, t->type->handle
+#define NOTE t->index
 #define EITHER(name, ...) (t->large ? name##_c(__VA_ARGS__) : name(__VA_ARGS__))
+
+static int make_notified_call(const struct transfer *t, MPI_Request *request)
+{
+    const MPI_Win win = t->win.handle;
+    if (t->with_request)
+        switch (t->kind) {
+        case PUT: return EITHER(FOMPI_Rput_notify, FROM, TO, NOTE, win, request);
+        case GET: return EITHER(FOMPI_Rget_notify, FROM, TO, NOTE, win, request);
+        case ACCUMULATE:
+            return EITHER(FOMPI_Raccumulate_notify, FROM, TO, t->op->handle, NOTE, win, request);
+        default:
+            return EITHER(FOMPI_Rget_accumulate_notify, FROM, BACK, TO, t->op->handle, NOTE, win,
+                          request);
+        }
+    switch (t->kind) {
+    case PUT: return EITHER(FOMPI_Put_notify, FROM, TO, NOTE, win);
+    case GET: return EITHER(FOMPI_Get_notify, FROM, TO, NOTE, win);
+    case ACCUMULATE: return EITHER(FOMPI_Accumulate_notify, FROM, TO, t->op->handle, NOTE, win);
+    default:
+        return EITHER(FOMPI_Get_accumulate_notify, FROM, BACK, TO, t->op->handle, NOTE, win);
+    }
+}
 
 static int make_call(const struct transfer *t)
 {
@@ -56,6 +79,12 @@ static int make_call_with(const struct transfer *t, MPI_Request *request)
     case PUT: return EITHER(MPI_Rput, FROM, TO, win, request);
     case GET: return EITHER(MPI_Rget, FROM, TO, win, request);
     case ACCUMULATE: return EITHER(MPI_Raccumulate, FROM, TO, t->op->handle, win, request);
+    case FETCH_AND_OP:
+        return FOMPI_Rfetch_and_op(t->origin.address, t->result.address, t->type->handle, t->target,
+                                   t->disp, t->op->handle, win, request);
+    case COMPARE_AND_SWAP:
+        return FOMPI_Rcompare_and_swap(t->origin.address, t->compare.address, t->result.address,
+                                       t->type->handle, t->target, t->disp, win, request);
     default:
         return EITHER(MPI_Rget_accumulate, FROM, BACK, TO, t->op->handle, win, request);
     }
@@ -162,8 +191,9 @@ static void transfer(void)
     fill_compare(&t);
     tell_transfer(&t);
     go();
-    const int code = t.with_request ? make_call_with(&t, t.no_request ? NULL : &request)
-                                    : make_call(&t);
+    MPI_Request *place = t.no_request ? NULL : &request;
+    const int code = t.notifies ? make_notified_call(&t, place)
+                     : t.with_request ? make_call_with(&t, place) : make_call(&t);
     if (!judge(code))
         return;
     if (t.with_request)
@@ -174,6 +204,8 @@ static void transfer(void)
         return;
     }
     w->opened |= w->fenced && !in_access_epoch(w);
+    if (t.notifies)
+        w->notified[t.target][t.index]++;
     if (t.moves && t.area >= 0) {
         take_effect(&t);
         note_result(&t);

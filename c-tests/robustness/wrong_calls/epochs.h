@@ -4,7 +4,7 @@
 #ifndef WRONG_CALLS_EPOCHS_H
 #define WRONG_CALLS_EPOCHS_H
 
-#include "collective.h"
+#include "counters.h"
 
 static struct named name_of(struct window *w)
 {

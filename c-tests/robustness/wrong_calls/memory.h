@@ -77,6 +77,7 @@ static void check_memory(void)
         for (int a = 0; a < area_count(w); a++)
             check_area(w, a);
         unlock_everything(w);
+        check_counters(w);
     }
     check_arena();
     if (result_count != 0)

@@ -18,6 +18,8 @@ struct side {
 struct transfer {
     enum kind kind;
     int with_request, large, no_request;
+    // it notifies this counter of the target
+    int notifies, index;
     struct named win;
     struct side origin, result, compare;
     int target;
@@ -146,10 +148,16 @@ static void judge_operation(struct transfer *t)
         doubt(classes);
 }
 
+// Whether it is for passive target epochs alone.
+static int is_for_passive(const struct transfer *t)
+{
+    return t->with_request || t->notifies;
+}
+
 // Whether the epoch allows the operation on a rank of the window.
 static void judge_epoch(struct transfer *t, const struct window *w)
 {
-    if (t->with_request && !is_passive(w, t->target)) {
+    if (is_for_passive(t) && !is_passive(w, t->target)) {
         fault(ERR_RMA_SYNC);
     } else if (w->vague && !in_access_epoch(w)) {
         doubt(ERR_RMA_SYNC);
@@ -184,14 +192,16 @@ static void judge_target(struct transfer *t, const struct window *w)
 {
     const int no_epoch = !in_access_epoch(w) && !w->fenced;
     if (t->target == MPI_PROC_NULL) {
-        doubt(no_epoch || t->with_request ? ERR_RMA_SYNC : 0);
+        doubt(no_epoch || is_for_passive(t) ? ERR_RMA_SYNC : 0);
         return;
     }
     if (t->target < 0 || t->target >= w->size) {
-        fault(ERR_RANK | (no_epoch || t->with_request ? ERR_RMA_SYNC : 0));
+        fault(ERR_RANK | (no_epoch || is_for_passive(t) ? ERR_RMA_SYNC : 0));
         return;
     }
     judge_epoch(t, w);
+    if (t->notifies && (t->index < 0 || t->index >= w->counters[t->target]))
+        fault(ERR_NOTIFICATION);
     if (!t->type->flaw && t->count >= 0)
         judge_range(t, w);
 }
@@ -217,6 +227,8 @@ static void judge_transfer(struct transfer *t)
         judge_side(t, &t->compare);
     if (t->with_request && t->no_request)
         fault(ERR_ARG | ERR_REQUEST);
+    if (t->notifies || (is_single(t) && t->with_request))
+        judge_foreign(&t->win);
     if (t->win.window == NULL)
         fault(ERR_WIN);
     else
@@ -245,8 +257,9 @@ static void tell_transfer(const struct transfer *t)
                                         "fetch_and_op", "compare_and_swap"};
     const char *name = names[t->kind];
     call.length = 0;
-    tell("MPI_%s%c%s%s(", t->with_request ? "R" : "", t->with_request ? *name : *name - 'a' + 'A',
-         name + 1, t->large ? "_c" : "");
+    tell("%sMPI_%s%c%s%s%s(", t->notifies || (is_single(t) && t->with_request) ? "FO" : "",
+         t->with_request ? "R" : "", t->with_request ? *name : *name - 'a' + 'A', name + 1,
+         t->notifies ? "_notify" : "", t->large ? "_c" : "");
     tell_side("origin", &t->origin, !is_single(t));
     if (t->kind == COMPARE_AND_SWAP)
         tell_side("compare", &t->compare, 0);
@@ -265,6 +278,8 @@ static void tell_transfer(const struct transfer *t)
     tell(" %s", t->type->name);
     if (is_accumulate(t) && t->kind != COMPARE_AND_SWAP)
         tell(", %s", t->op->name);
+    if (t->notifies)
+        tell(", counter %d", t->index);
     tell(", %s", t->win.text);
     if (t->with_request)
         tell(", request%s", t->no_request ? " NULL" : "");

@@ -10,7 +10,8 @@
 
 #include "types.h"
 
-enum { WINDOWS = 5, AREAS = 3, RANKS_MAX = 8, STRIPE_MAX = 192, GAP = 16, BYTES_MAX = 1600 };
+enum { WINDOWS = 5, AREAS = 3, RANKS_MAX = 8, STRIPE_MAX = 192, GAP = 16, BYTES_MAX = 1600,
+       COUNTERS_MAX = 3 };
 
 enum flavour { ALLOCATE, SHARED, CREATE, DYNAMIC, FLAVOURS };
 static const char *const flavour_names[] = {"allocate", "allocate_shared", "create", "dynamic"};
@@ -69,6 +70,9 @@ struct window {
     int started, exposed, exposed_to_nobody;
     unsigned targets;
     int locks[RANKS_MAX], locked, locked_all;
+    // counters of each rank, notifications of this process for them, and what its resets have taken
+    int counters[RANKS_MAX];
+    int64_t notified[RANKS_MAX][COUNTERS_MAX], taken[COUNTERS_MAX];
 };
 
 enum { UNLOCKED, LOCKED_SHARED, LOCKED_EXCLUSIVE };
@@ -294,6 +298,21 @@ static struct named no_window(const struct window *like)
         }
     }
     return name;
+}
+
+// The host MPI has no function with a name of libfompi's own, so that nothing refuses a handle that
+// has not libfompi's form.
+static void judge_foreign(const struct named *win)
+{
+    if (win->window == NULL && strcmp(win->text, "zero") == 0)
+        doubt(ERR_UNSUPPORTED_OPERATION);
+}
+
+// An index that a rank with this number of counters does not have.
+static int wrong_index(int counters)
+{
+    const int indices[] = {-1, -2147483647 - 1, 2147483647, counters, counters + 1};
+    return indices[draw(&own, 5)];
 }
 
 static struct window *any_window(struct source *from)
