@@ -27,6 +27,9 @@ ON_NODE = {
                  "another rank holds by MPI_Win_lock_all",
     "lock_all": f"MPI_Win_lock_all, {WINDOW}: a rank holds an exclusive lock",
     "standing": f"MPI_Win_lock_all, {WINDOW}: a rank holds an exclusive lock",
+    "notified": f"FOMPI_Win_wait_notify, {WINDOW}, for counter 1, which is 1, to reach 3",
+    "notified_any": f"FOMPI_Win_wait_any_notify, {WINDOW}, for one of counters 0 to 2, the highest "
+                    "of which is 1, to reach 3",
 }
 BETWEEN_NODES = {
     "fence": f"MPI_Win_fence, {WINDOW}: not called yet by every rank on the nodes of rank 1",
@@ -34,6 +37,8 @@ BETWEEN_NODES = {
     "wait": f"MPI_Win_wait, {WINDOW}: MPI_Win_complete not called yet by an origin",
     "shared": f"MPI_Win_lock, {WINDOW}, for the shared lock of rank 1, which another rank holds "
               "exclusively",
+    "notified": ON_NODE["notified"],
+    "notified_any": ON_NODE["notified_any"],
 }
 WORLD = r"of MPI_COMM_WORLD \(process [0-9]+\)"
 LOCK = (f"fompi: rank 0 {PROCESS} has waited [0-9]+ s in MPI_Win_lock, {WINDOW}, for the exclusive "

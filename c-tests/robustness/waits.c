@@ -3,9 +3,15 @@
 // next one; with `holder` rank 1 holds what rank 0 wants, and waits in another window itself.
 
 #include <mpi.h>
+#include "../../include/fompi_notify.h"
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
+
+#pragma weak FOMPI_Put_notify
+#pragma weak FOMPI_Win_set_num_notify
+#pragma weak FOMPI_Win_wait_notify
+#pragma weak FOMPI_Win_wait_any_notify
 
 static const char *file;
 static MPI_Win win, other_win;
@@ -72,6 +78,29 @@ static void lock(int kind, int held)
     }
 }
 
+// Rank 0 waits for three notifications, and rank 1 delays two of them.
+static void notified(int any)
+{
+    const int counter = 1;
+    int found = counter;
+    long value = 1;
+    FOMPI_Win_set_num_notify(win, MPI_INFO_NULL, 3);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; rank == 1 && i < 3; i++) {
+        FOMPI_Put_notify(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, counter, win);
+        MPI_Win_flush(0, win);
+        if (i == 0)
+            until_told();
+    }
+    if (rank == 0 && any)
+        FOMPI_Win_wait_any_notify(win, 0, 3, 3, &found);
+    else if (rank == 0)
+        FOMPI_Win_wait_notify(win, counter, 3);
+    MPI_Win_unlock_all(win);
+    if (found != counter)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 // Rank 2 holds back rank 1, which holds back rank 0.
 static void holder(void)
 {
@@ -133,6 +162,8 @@ int main(int argc, char **argv)
         start();
     else if (strcmp(what, "wait") == 0)
         wait_call();
+    else if (strcmp(what, "notified") == 0 || strcmp(what, "notified_any") == 0)
+        notified(strcmp(what, "notified_any") == 0);
     else if (strcmp(what, "shared") == 0)
         lock(MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE);
     else if (strcmp(what, "exclusive") == 0)

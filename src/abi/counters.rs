@@ -62,7 +62,7 @@ pub(super) unsafe fn store_request(
             return unsafe { grequests::start(host, Box::new(work), code, request) };
         }
         // No call of the host MPI would advance the request.
-        window.wait_notify(node, (index.into(), 1), threshold)?;
+        window.wait_notify(node, call, (index.into(), 1), threshold)?;
     }
     // SAFETY: guaranteed by the caller.
     unsafe { node.comm().completed_request(host, request) }
@@ -128,7 +128,7 @@ own_entries! {
     FOMPI_Win_wait_notify (win: MPI_Win, index: c_int, threshold: MPI_Count) {
         let (call, host) = ("FOMPI_Win_wait_notify", Host::get());
         on_window(call, host, win, |window, node| {
-            window.wait_notify(node, (index.into(), 1), threshold).map(drop)
+            window.wait_notify(node, call, (index.into(), 1), threshold).map(drop)
         }, |_| unsupported(host, call))
     }
 
@@ -146,7 +146,7 @@ own_entries! {
                 return Err(Error::Argument(&messages::COUNTERS, number_of_counters.into()));
             }
             let counters = (first.into(), number_of_counters.into());
-            let found = window.wait_notify(node, counters, threshold)?;
+            let found = window.wait_notify(node, call, counters, threshold)?;
             // SAFETY: the caller's pointer.
             unsafe { index.write(found.cast_signed()) };
             Ok(())

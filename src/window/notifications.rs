@@ -34,6 +34,42 @@ unsafe impl Send for Notifications {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Notifications {}
 
+/// A wait of the calling thread for counters of its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AwaitedCounters {
+    /// the user's call
+    pub call: &'static str,
+    first: u32,
+    last: u32,
+    threshold: i64,
+}
+
+thread_local! {
+    /// what the thread waits for, for a report; `None`: it does not wait
+    static AWAITED: Cell<Option<AwaitedCounters>> = const { Cell::new(None) };
+}
+
+impl AwaitedCounters {
+    /// Returns what the calling thread, which waits for notifications, waits for.
+    pub fn of_this_thread() -> AwaitedCounters {
+        AWAITED.get().expect("set by the wait that asks")
+    }
+
+    /// Returns this as text, with the present value of the counter, or of the highest of them.
+    pub fn text(self, window: &Window) -> String {
+        let AwaitedCounters { first, last, threshold, .. } = self;
+        let values = |counters: &Notifications| (first..=last).map(|i| counters.value(i)).max();
+        let highest = window.notifications.get().and_then(values).unwrap_or(0).cast_signed();
+        match first == last {
+            true => format!(", for counter {first}, which is {highest}, to reach {threshold}"),
+            false => format!(
+                ", for one of counters {first} to {last}, the highest of which is {highest}, to \
+                 reach {threshold}"
+            ),
+        }
+    }
+}
+
 /// One in this many polls of a counter reads the clock: that takes longer than the poll.
 const POLLS_PER_CHECK: u32 = 64;
 
@@ -277,11 +313,12 @@ impl Window {
         Ok(before.cast_signed())
     }
 
-    /// Waits until one of the counters of this rank from `first` on has reached a threshold, and
-    /// returns its index.
+    /// Waits in the user's call `call` until one of the counters of this rank from `first` on has
+    /// reached a threshold, and returns its index.
     pub fn wait_notify(
         &self,
         node: &LocalWindow,
+        call: &'static str,
         (first, number): (i64, i64),
         threshold: i64,
     ) -> Result<u32> {
@@ -300,13 +337,18 @@ impl Window {
         };
         let word = notifications.near(indices.start);
         let at = (layout::NOTIFICATIONS, word, notifications.doorbell());
-        match node.many_nodes() {
-            None => node.words.wait_at(at, &until)?,
+        let (first, last) = (indices.start, indices.end - 1);
+        // A callback of the host MPI may wait meanwhile.
+        let before = AWAITED.replace(Some(AwaitedCounters { call, first, last, threshold }));
+        let waited = match node.many_nodes() {
+            None => node.words.wait_at(at, &until),
             Some(many) => {
                 many.part.wide.wire.note_wait();
-                many.words.wait_at(at, &until)?
+                many.words.wait_at(at, &until)
             }
         };
+        AWAITED.set(before);
+        waited?;
         Ok(found.get().expect("the wait has ended"))
     }
 

@@ -21,6 +21,7 @@ use crate::report::named;
 use crate::sync::Ordering;
 use crate::sys::process;
 use crate::window::label::label;
+use crate::window::notifications::AwaitedCounters;
 use crate::window::protocols::on_words;
 use crate::window::{LocalWindow, Window, registry};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub enum Call {
     /// a call that waits for a lock, with a queue node
     Queue(Wanted),
     /// a call that waits for notifications
-    Notifications,
+    Notifications(AwaitedCounters),
 }
 
 impl Call {
@@ -49,7 +50,9 @@ impl Call {
             layout::Purpose::Posts => Call::Start,
             layout::Purpose::Queue(number) => Call::Queue(node.nodes.wanted(number)),
             layout::Purpose::Barrier => Call::Fence,
-            layout::Purpose::Notifications => Call::Notifications,
+            layout::Purpose::Notifications => {
+                Call::Notifications(AwaitedCounters::of_this_thread())
+            }
         }
     }
 
@@ -66,7 +69,7 @@ impl Call {
             Call::Fence => "MPI_Win_fence",
             Call::Start => "MPI_Win_start",
             Call::Wait => "MPI_Win_wait",
-            Call::Notifications => "a call that waits for notifications",
+            Call::Notifications(awaited) => awaited.call,
             Call::Queue(Wanted::Lock(_)) => "MPI_Win_lock",
             Call::Queue(Wanted::LockAll) => "MPI_Win_lock_all",
             Call::Queue(Wanted::Accumulate(_)) => "a call that accumulates",
@@ -83,7 +86,7 @@ pub fn line(window: &Window, node: &LocalWindow, call: Call, waited: Duration) -
         Call::Start => (not_posted(window, node), None),
         Call::Wait => (not_complete(node), None),
         Call::Queue(wanted) => queue(window, node, wanted),
-        Call::Notifications => (String::from(": any rank may send them"), None),
+        Call::Notifications(awaited) => (awaited.text(window), None),
     };
     let (rank, pid, seconds) = (node.rank, process::id(), waited.as_secs());
     let (call, window) = (call.name(node), label(window));
