@@ -5,7 +5,7 @@
 
 #include "created.h"
 
-enum { KEYS = 8 };
+enum { OPS = 2, GRANULARITY = 3, KEYS = 8 };
 
 static const char *const keys[KEYS] = {
     "no_locks", "accumulate_ordering", "accumulate_ops", "mpi_accumulate_granularity",
@@ -16,6 +16,12 @@ static const char *const first[KEYS] = {"false", "rar,raw,war,waw", "same_op_no_
                                         "false", "false", "64", "system"};
 static const char *const second[KEYS] = {"false", "none", "same_op", "8",
                                          "true", "true", "64", "system,mpi"};
+
+// The library ignores one hint, and reports its default.
+static const char *changed_to(int key)
+{
+    return key == GRANULARITY ? first[key] : second[key];
+}
 
 static void hint_is(MPI_Win win, const char *key, const char *want)
 {
@@ -56,14 +62,14 @@ int main(int argc, char **argv)
     hint_is(win, "a_hint_that_nobody_knows", NULL);
     OK(MPI_Win_set_info(win, changed));
     for (int i = 0; i < KEYS; i++)
-        hint_is(win, keys[i], second[i]);
+        hint_is(win, keys[i], changed_to(i));
     // A hint that is not given stays.
     OK(MPI_Info_create(&some));
     OK(MPI_Info_set(some, "accumulate_ops", "same_op_no_op"));
     OK(MPI_Win_set_info(win, some));
     OK(MPI_Info_free(&some));
     for (int i = 0; i < KEYS; i++)
-        hint_is(win, keys[i], i == 2 ? first[i] : second[i]);
+        hint_is(win, keys[i], i == OPS ? first[i] : changed_to(i));
     // The other window has the defaults of a window without hints.
     for (int i = 0; i < 6; i++)
         hint_is(plain, keys[i], first[i]);

@@ -141,7 +141,6 @@ int main(int argc, char **argv)
         at_creation(flavor, "accumulate_ops", "same_op", "same_op_no_op", "same_op_no_op");
         at_creation(flavor, "same_size", "true", "false", "false");
         at_creation(flavor, "same_disp_unit", "true", "false", "false");
-        at_creation(flavor, "mpi_accumulate_granularity", "64", "8", "8");
         at_creation(flavor, "mpi_assert_memory_alloc_kinds", "system,mpi", "system", "system");
         ignored(flavor, "no_locks", "perhaps", "false");
         ignored(flavor, "accumulate_ordering", "rar,random", "rar,raw,war,waw");

@@ -8,13 +8,12 @@ use crate::mpi::{Handle, Host, info};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
-/// The keys that a window knows. It ignores other keys, as the standard demands, and values that
-/// the standard does not define.
-const KEYS: [&str; 11] = [
+/// The keys that a window takes. It ignores other keys, as the standard demands, and values that
+/// the standard does not define. It also ignores [`GRANULARITY`].
+const KEYS: [&str; 10] = [
     "no_locks",
     "accumulate_ordering",
     "accumulate_ops",
-    "mpi_accumulate_granularity",
     "same_size",
     "same_disp_unit",
     NONCONTIG,
@@ -31,6 +30,14 @@ pub const ADOPT: &str = "fompi_adopt";
 /// The key by which a program promises the most counters of notifications that it asks for; 0: no
 /// promise.
 pub const COUNTERS: &str = "mpi_assert_max_num_notify";
+
+/// The key by which a program asks for the bytes that one synchronization of an accumulate covers.
+/// The library chooses (docs/decisions/0004): 0, the default, whatever the program asks for.
+const GRANULARITY: &str = "mpi_accumulate_granularity";
+
+/// The key by which a window reports which accumulates are atomic with each other for each element:
+/// those of any operations. A window of the host MPI has no such key.
+const ATOMIC: (&str, &str) = ("fompi_accumulate_ops", "any_op");
 
 /// The key by which a window reports its transport. A window of the host MPI has no such key.
 const TRANSPORT: &str = "fompi_transport";
@@ -73,7 +80,6 @@ fn has_meaning(key: &str, value: &str) -> bool {
             value == "none" || value.split(',').all(known)
         }
         "accumulate_ops" => ["same_op", "same_op_no_op"].contains(&value),
-        "mpi_accumulate_granularity" => value.parse::<u64>().is_ok(),
         ALIGNMENT => value.parse::<u64>().is_ok_and(u64::is_power_of_two),
         COUNTERS => value.parse::<i32>().is_ok_and(|most| most >= 0),
         "mpi_assert_memory_alloc_kinds" => true,
@@ -87,7 +93,7 @@ fn defaults(flavor: Flavor) -> BTreeMap<&'static str, &'static str> {
         ("no_locks", "false"),
         ("accumulate_ordering", "rar,raw,war,waw"),
         ("accumulate_ops", "same_op_no_op"),
-        ("mpi_accumulate_granularity", "0"),
+        (GRANULARITY, "0"),
         ("same_size", "false"),
         ("same_disp_unit", "false"),
         (NONCONTIG, "false"),
@@ -155,8 +161,8 @@ impl Hints {
         alignment(self.values.get(ALIGNMENT).map(String::as_str))
     }
 
-    /// Returns a new info object with all hints, the transport of the window, and the kinds of
-    /// memory that `comm` supports; the user frees it.
+    /// Returns a new info object with all hints, the transport of the window, the atomicity of its
+    /// accumulates, and the kinds of memory that `comm` supports; the user frees it.
     pub fn give(&self, host: &Host, comm: Comm, transport: &str) -> Result<Handle> {
         let kinds = info::memory_kinds(host, comm)?;
         let kinds = kinds.iter().map(|kinds| (info::KINDS, kinds.as_str()));
@@ -165,7 +171,7 @@ impl Hints {
         let mut info: Handle = 0;
         // SAFETY: a local out parameter.
         check(unsafe { (host.call.info_create)(&mut info) })?;
-        for (key, value) in own.into_iter().chain(kinds).chain([(TRANSPORT, transport)]) {
+        for (key, value) in own.into_iter().chain(kinds).chain([(TRANSPORT, transport), ATOMIC]) {
             let key = CString::new(key).unwrap_or_default();
             let value = CString::new(value).unwrap_or_default();
             // SAFETY: a valid info object and two C strings.
@@ -195,7 +201,6 @@ mod tests {
             ("accumulate_ordering", "none"),
             ("accumulate_ordering", "war, rar"),
             ("accumulate_ops", "same_op"),
-            ("mpi_accumulate_granularity", "64"),
             (ALIGNMENT, "4096"),
             ("mpi_assert_memory_alloc_kinds", "system,cuda:device"),
         ] {
@@ -206,7 +211,6 @@ mod tests {
             ("accumulate_ordering", ""),
             ("accumulate_ordering", "none,rar"),
             ("accumulate_ops", "any"),
-            ("mpi_accumulate_granularity", "-1"),
             (ALIGNMENT, "24"),
         ] {
             assert!(!has_meaning(key, value), "{key} {value}");
