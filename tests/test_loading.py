@@ -66,6 +66,15 @@ def test_unknown_mpi(name, mode, env, lines, unknown, library, passes):
 
 
 @pytest.mark.first_mpi
+def test_functions_of_the_library_raise_an_error_on_their_window(unknown, library, passes):
+    job = passes(0, unknown / "calls", "own", preload=None,
+                 env={"LD_LIBRARY_PATH": unknown / "mpt", "LD_PRELOAD": library})
+    exported = (TOP / "src" / "abi" / "exported.txt").read_text().split()
+    assert all(job.lines(name) == 1 for name in exported
+               if re.match("FOMPI_|fompi_.*_$", name))
+
+
+@pytest.mark.first_mpi
 def test_function_that_the_mpi_does_not_have_ends_the_program(unknown, library, run):
     job = run(0, unknown / "calls", "one", preload=None,
               env={"LD_LIBRARY_PATH": unknown / "old", "LD_PRELOAD": library})
@@ -98,6 +107,15 @@ def library_of_mpi(plugin):
     program = plugin("host", "host")
     lines = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True).stdout
     return re.search(r"^\s*(libmpi\S*) => /", lines, re.MULTILINE)[1]
+
+
+def test_own_functions_where_the_mpi_comes_first(plugin, folder, library_of_mpi, run_plain):
+    """Linked behind the MPI: the class is that of the MPI, and the program goes on."""
+    program = plugin("behind", "behind", "-Wl,--no-as-needed", f"-l:{library_of_mpi}",
+                     f"-L{folder}", "-lfompi", f"-Wl,-rpath,{folder}")
+    job = run_plain(2, program)
+    assert job.code == 0
+    assert job.said("libmpi.* comes before libfompi.so .* stands aside") == 1
 
 
 def makes_itself_global(mpi):

@@ -4,10 +4,15 @@
  *     calls all       each function in turn
  *     calls refused   FOMPI_FALLBACK=error: creating a window fails, through the communicator's
  *                     error handler, with a class of its own
+ *     calls own       functions that are libfompi's own: each raises an error on its window, of a
+ *                     class of its own; prints their names
  *     calls one       MPI_Put, which this MPI does not have
  *     calls names     prints the names
  */
+#define _GNU_SOURCE
 #include "signatures.h"
+#include <ctype.h>
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,10 +109,91 @@ static void refused(void) {
     }
 }
 
+/* The functions that are libfompi's own, with the number of their arguments, which one is the window,
+ * and whether Fortran has them. */
+static const struct {
+    const char *name;
+    unsigned count, window;
+    int in_fortran;
+} own_functions[] = {
+    {"FOMPI_Put_notify", 9, 8, 1},
+    {"FOMPI_Put_notify_c", 9, 8, 0},
+    {"FOMPI_Rput_notify", 10, 8, 1},
+    {"FOMPI_Rput_notify_c", 10, 8, 0},
+    {"FOMPI_Get_notify", 9, 8, 1},
+    {"FOMPI_Get_notify_c", 9, 8, 0},
+    {"FOMPI_Rget_notify", 10, 8, 1},
+    {"FOMPI_Rget_notify_c", 10, 8, 0},
+    {"FOMPI_Accumulate_notify", 10, 9, 1},
+    {"FOMPI_Accumulate_notify_c", 10, 9, 0},
+    {"FOMPI_Raccumulate_notify", 11, 9, 1},
+    {"FOMPI_Raccumulate_notify_c", 11, 9, 0},
+    {"FOMPI_Get_accumulate_notify", 13, 12, 1},
+    {"FOMPI_Get_accumulate_notify_c", 13, 12, 0},
+    {"FOMPI_Rget_accumulate_notify", 14, 12, 1},
+    {"FOMPI_Rget_accumulate_notify_c", 14, 12, 0},
+    {"FOMPI_Rfetch_and_op", 8, 6, 0},
+    {"FOMPI_Rcompare_and_swap", 8, 6, 0},
+    {"FOMPI_Win_set_num_notify", 3, 0, 1},
+    {"FOMPI_Win_get_num_notify", 3, 0, 1},
+    {"FOMPI_Win_get_notify_value", 3, 0, 1},
+    {"FOMPI_Win_reset_notify_value", 3, 0, 1},
+    {"FOMPI_Win_wait_notify", 3, 0, 1},
+    {"FOMPI_Win_wait_any_notify", 5, 0, 1},
+    {"FOMPI_Win_notify_request", 4, 0, 1},
+};
+
+/* Calls a function, and says whether it has raised the class 777 on this window, and nothing else. */
+static word raises(const char *name, const word *a, word window) {
+    function *found = (function *)dlsym(RTLD_DEFAULT, name);
+    called = "nothing";
+    memset(seen, 0, sizeof seen);
+    word answer = !found ? 0 : found(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
+                                     a[10], a[11], a[12], a[13], a[14], a[15]);
+    if (found && !strcmp(called, "PMPI_Win_call_errhandler") && seen[0] == window &&
+        (uint32_t)seen[1] == 777) {
+        puts(name);
+        return answer;
+    }
+    printf("%s: called %s, %#lx, %#lx\n", name, found ? called : "nowhere", seen[0], seen[1]);
+    wrong = 1;
+    return answer;
+}
+
+/* The window that the MPI converts an integer of Fortran to. */
+static word converted(void) {
+    unsigned which = 0;
+    while (strcmp(functions[which].name, "PMPI_Win_f2c")) which++;
+    return which + 1;
+}
+
+static void own(void) {
+    for (unsigned which = 0; which < sizeof own_functions / sizeof *own_functions; which++) {
+        const unsigned count = own_functions[which].count, window = own_functions[which].window;
+        char name[64] = "";
+        word a[WORDS];
+        int integers[WORDS];
+        for (unsigned i = 0; i < WORDS; i++) a[i] = given(which, i);
+        if ((uint32_t)raises(own_functions[which].name, a, a[window]) != 777) wrong = 1;
+        if (!own_functions[which].in_fortran) continue;
+        for (unsigned i = 0; own_functions[which].name[i]; i++)
+            name[i] = (char)tolower(own_functions[which].name[i]), name[i + 1] = '_';
+        for (unsigned i = 0; i < WORDS; i++) integers[i] = (int)i, a[i] = (word)&integers[i];
+        raises(name, a, converted());
+        for (unsigned i = 0; i < WORDS; i++)
+            if (integers[i] != (i == count ? 777 : (int)i)) wrong = 1;
+    }
+    if (classes != 1 || !text_of_class || !strstr(text_of_class, "not supported")) {
+        printf("%d classes, %s\n", classes, text_of_class ? text_of_class : "no text");
+        wrong = 1;
+    }
+}
+
 int main(int count, char **arguments) {
     const char *mode = count > 1 ? arguments[1] : "";
     if (!strcmp(mode, "all")) all();
     if (!strcmp(mode, "refused")) refused();
+    if (!strcmp(mode, "own")) own();
     if (!strcmp(mode, "one")) MPI_Put(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     if (!strcmp(mode, "names"))
         for (unsigned which = 0; which < FUNCTIONS; which++) puts(functions[which].name);

@@ -40,6 +40,26 @@ macro_rules! pass_through {
     };
 }
 
+/// Returns the argument of a call that is its window: pairs of a name and the argument.
+macro_rules! window_among {
+    (win $window:ident $($rest:ident)*) => { $window };
+    ($name:ident $argument:ident $($rest:ident)*) => { window_among!($($rest)*) };
+}
+
+/// Prologue of a function with a name of libfompi's own: raises an error on its window in
+/// pass-through mode.
+macro_rules! refuse_unserved {
+    ($name:ident ($($argument:ident),*)) => {
+        if $crate::abi::pass_through::may_apply() {
+            let window = window_among!($($argument $argument)*);
+            let refused = $crate::abi::pass_through::refuse_own(stringify!($name), |_| window);
+            if let Some(code) = refused {
+                return code;
+            }
+        }
+    };
+}
+
 /// Prologue of `MPI_X`: calls the function of a tool that follows in the link order, if it has
 /// `MPI_X`.
 macro_rules! call_tool {
@@ -145,19 +165,19 @@ macro_rules! quick_function {
     };
 }
 
-/// An entry with a fast path, of a function that no tool intercepts.
+/// An entry with a fast path, of a function with a name of libfompi's own.
 macro_rules! own_entry {
     ($(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty,)*) $quick:block $body:block) => {
         quick_function! {
             $(#[$doc])*
             $name Pmpi
-            [pass_through!($name ($($argument: $type),*) -> core::ffi::c_int)]
+            [refuse_unserved!($name ($($argument),*))]
             ($($argument: $type),*) $quick $body
         }
     };
 }
 
-/// Entries of functions that no tool intercepts.
+/// Entries of functions with names of libfompi's own.
 macro_rules! own_entries {
     ($(
         $(#[$doc:meta])*
@@ -166,7 +186,7 @@ macro_rules! own_entries {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> core::ffi::c_int {
-            pass_through!($name ($($argument: $type),*) -> core::ffi::c_int);
+            refuse_unserved!($name ($($argument),*));
             $body
         }
     )*};

@@ -18,6 +18,7 @@ use super::notified_calls::{
     FOMPI_Rget_accumulate_notify_c, FOMPI_Rget_notify, FOMPI_Rget_notify_c, FOMPI_Rput_notify,
     FOMPI_Rput_notify_c,
 };
+use super::pass_through::{self, window_from_fortran as window_from_mpi};
 use super::{MPI_Aint, MPI_Count, MPI_Fint, MPI_Request};
 use crate::mpi::Host;
 use crate::number::Number;
@@ -108,7 +109,15 @@ macro_rules! fortran_entries {
         /// An entry of Fortran: see the top of this file.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($all: $type,)* ierror: *mut MPI_Fint) {
-            pass_through!($name ($($all: $type,)* ierror: *mut MPI_Fint));
+            if pass_through::may_apply() {
+                let number = window_among!($($kind $argument)*);
+                // SAFETY: the caller's pointer to an INTEGER.
+                let window = |host: &_| window_from_mpi(host, unsafe { *number });
+                if let Some(code) = pass_through::refuse_own(stringify!($name), window) {
+                    // SAFETY: the caller's pointer to an INTEGER.
+                    return unsafe { ierror.write(code) };
+                }
+            }
             $(
                 let number = $request;
                 let mut $request: MPI_Request = 0;

@@ -2,7 +2,8 @@
 //! the program's link order, every call is passed to that MPI with its arguments unchanged. All
 //! arguments are as wide as registers, so no part of a handle is lost, whatever that MPI's handles
 //! are. The call goes to the function that the program would have reached without libfompi: that of
-//! a profiling tool, if one follows in the link order.
+//! a profiling tool, if one follows in the link order. A function with a name of libfompi's own is
+//! nowhere else: it raises MPI_ERR_UNSUPPORTED_OPERATION through the handler of its window.
 //!
 //! | state     | meaning                                |
 //! |-----------|----------------------------------------|
@@ -11,9 +12,10 @@
 //! | [`UNKNOWN`] | not determined yet                   |
 
 use crate::config::{Config, Fallback};
-use crate::messages::{self, filled};
+use crate::messages::{self, Filled, filled};
 use crate::mpi::Host;
 use crate::mpi::host::Unserved;
+use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::dl;
 use core::ffi::{CStr, c_char, c_int};
@@ -133,26 +135,59 @@ extern "C-unwind" fn refuse_dynamic(_: usize, comm: usize) -> c_int {
 /// MPI's own classes are unknown, but every MPI can add classes (MPI-4.1 §9.5). Ends the process if
 /// this one cannot. `call`: the user's call.
 fn refuse(call: &str, comm: usize) -> c_int {
-    type Call = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
-    let class = *CLASS.get_or_init(|| Host::unserved().and_then(new_class));
+    let text = filled!(messages::UNSERVED_MPI);
+    let class = *CLASS.get_or_init(|| new_class(Host::unserved()?, &text));
+    raise((call, &text), class, c"PMPI_Comm_call_errhandler", comm)
+}
+
+/// Raises MPI_ERR_UNSUPPORTED_OPERATION through the handler of a window, for a function that is
+/// libfompi's own, in pass-through mode. `None`: libfompi serves the call. A class is added to an
+/// MPI whose classes are unknown, as in [`refuse`]. `window`: finds the handle.
+#[cold]
+pub fn refuse_own(call: &str, window: impl FnOnce(&Unserved) -> usize) -> Option<c_int> {
+    static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
+    let unserved = unserved_host()?;
+    let text = filled!(messages::NO_NOTIFICATIONS);
+    let class = *CLASS.get_or_init(|| unserved.unsupported.or_else(|| new_class(unserved, &text)));
+    Some(raise((call, &text), class, c"PMPI_Win_call_errhandler", window(unserved)))
+}
+
+/// Returns the window handle of an integer of Fortran. An MPI without a function that converts it
+/// has integers as handles.
+pub fn window_from_fortran(unserved: &Unserved, number: c_int) -> usize {
+    type Convert = unsafe extern "C-unwind" fn(c_int) -> usize;
+    match unserved.library.symbol(c"PMPI_Win_f2c") {
+        0 => number.cast_unsigned().to_usize(),
+        address => {
+            // SAFETY: the function of that name has this type, with a handle in a register.
+            let convert: Convert = unsafe { core::mem::transmute(address) };
+            // SAFETY: an integer of the caller.
+            unsafe { convert(number) }
+        }
+    }
+}
+
+/// Raises an error of this MPI through the handler of a communicator or window, by the function
+/// `caller`. Returns its class. Ends the process if there is none.
+fn raise((call, text): (&str, &Filled), class: Option<c_int>, caller: &CStr, on: usize) -> c_int {
+    type Call = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
     let (Some(class), Some(unserved)) = (class, Host::unserved()) else {
-        let filled = filled!(messages::UNSERVED_MPI);
-        filled.message.line(format_args!("{call}: {filled}; the process aborts")).print();
+        text.message.line(format_args!("{call}: {text}; the process aborts")).print();
         std::process::abort();
     };
-    let address = unserved.library.symbol(c"PMPI_Comm_call_errhandler");
+    let address = unserved.library.symbol(caller);
     if address != 0 {
-        // SAFETY: the function of that name has this type, with a handle in a register.
+        // SAFETY: the functions that callers name have this type, with a handle in a register.
         let raise: Call = unsafe { core::mem::transmute(address) };
-        // SAFETY: the caller's communicator.
-        unsafe { raise(comm, class) };
+        // SAFETY: the caller's handle.
+        unsafe { raise(on, class) };
     }
     class
 }
 
 /// Adds an error class to this MPI, with a text.
-fn new_class(unserved: &'static Unserved) -> Option<c_int> {
+fn new_class(unserved: &Unserved, text: &Filled) -> Option<c_int> {
     type AddClass = unsafe extern "C-unwind" fn(*mut c_int) -> c_int;
     type AddString = unsafe extern "C-unwind" fn(c_int, *const c_char) -> c_int;
     let find = |name| Some(unserved.library.symbol(name)).filter(|address| *address != 0);
@@ -162,7 +197,7 @@ fn new_class(unserved: &'static Unserved) -> Option<c_int> {
     // SAFETY: the function of this name has this type.
     let add_string: AddString = unsafe { core::mem::transmute(add_string) };
     // Without the reason: the text must not be longer than the MPI's MPI_MAX_ERROR_STRING.
-    let text = CString::new(filled!(messages::UNSERVED_MPI).line().to_string()).ok()?;
+    let text = CString::new(text.line().to_string()).ok()?;
     let mut class = 0;
     // SAFETY: a local out parameter, then a C string.
     let made = unsafe { add_class(&mut class) == 0 && add_string(class, text.as_ptr()) == 0 };

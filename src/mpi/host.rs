@@ -11,6 +11,7 @@ use super::functions::Functions;
 use super::handle::ReusableRequest;
 pub use super::handle::{Abi, Handle, Status};
 use super::table::Tables;
+use crate::error::Class;
 use crate::messages::{self, Line, filled};
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
@@ -48,6 +49,8 @@ pub struct Unserved {
     pub library: Library,
     /// its name, and the reason why it is not served, for messages
     pub why: String,
+    /// its number of MPI_ERR_UNSUPPORTED_OPERATION, if its binary interface is known
+    pub unsupported: Option<i32>,
 }
 
 /// The reason why there is no [`Host`].
@@ -149,7 +152,8 @@ impl Host {
     fn load() -> Result<Host, NoHost> {
         let (library, name) = library().ok_or(NoHost::NoMpi)?;
         let named = Named::of(library, &name);
-        let unserved = |why: String| NoHost::Unserved(Unserved { library, why });
+        let unsupported = named.abi.map(unsupported);
+        let unserved = |why: String| NoHost::Unserved(Unserved { library, why, unsupported });
         let Some(abi) = named.abi else {
             let line = if named.line.is_empty() { "nothing" } else { &named.line };
             let served = family::SERVED;
@@ -215,6 +219,16 @@ impl Host {
         // SAFETY: the caller guarantees the type.
         (address != 0).then(|| unsafe { transmute_copy(&address) })
     }
+}
+
+/// Returns the number of MPI_ERR_UNSUPPORTED_OPERATION in an ABI.
+fn unsupported(abi: Abi) -> i32 {
+    let constants = match abi {
+        Abi::Mpich => MPICH,
+        Abi::OpenMpi => OPENMPI_INTEGERS,
+        Abi::Standard => STANDARD,
+    };
+    constants.class(Class::Unsupported)
 }
 
 /// Ends the process: no error handler exists.

@@ -25,8 +25,9 @@ messages! {
         "Call it before MPI_Win_lock_all, or after MPI_Win_unlock_all.";
     NO_NOTIFICATIONS "E141" [Unsupported]
         "not supported: notifications on a window of the host MPI"
-        "The host MPI implements the window, and libfompi has no notifications there."
-        "FOMPI_VERBOSE=1 prints why the window is delegated.";
+        "The host MPI implements the window, because the window is delegated or libfompi stands \
+         aside, and libfompi has no notifications there."
+        "FOMPI_VERBOSE=1 prints why.";
     NOTIFICATION_CLASS "E142" [Other]
         "notification index out of range"
         "The text of the error class FOMPI_ERR_RMA_NOTIFICATION."
