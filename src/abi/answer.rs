@@ -19,7 +19,7 @@ pub fn on_window(
     host: &'static Host,
     win: usize,
     ours: impl FnOnce(&'static Window, &'static LocalWindow) -> Result<()>,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     match registry::find(host.handle(win)) {
         Found::Window(window) => {
@@ -29,19 +29,21 @@ pub fn on_window(
                     synchronise::count(window);
                     result
                 }
-                Carrier::Host(delegated) => match theirs(delegated.native) {
-                    0 => Ok(()),
-                    code => Err(Error::Host(code)),
-                },
+                Carrier::Host(delegated) => theirs(delegated.native),
             };
             match result {
                 Ok(()) => 0,
                 Err(error) => raise(call, host, window, error),
             }
         }
-        Found::Foreign if !is_null(host, win) => theirs(host.handle(win)),
+        Found::Foreign if !is_null(host, win) => foreign(call, host, theirs(host.handle(win))),
         _ => no_window(call, host, win),
     }
+}
+
+/// Returns the code of a call on a window that the host MPI has made, which has raised its error.
+fn foreign(call: &'static str, host: &Host, result: Result<()>) -> c_int {
+    result.map_or_else(|error| code_with_reason(host, call, &error), |()| 0)
 }
 
 /// Executes a call that libfompi implements for all its windows, including delegated ones.
@@ -50,14 +52,14 @@ pub fn on_any_window(
     host: &'static Host,
     win: usize,
     ours: impl FnOnce(&'static Window) -> Result<()>,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     match registry::find(host.handle(win)) {
         Found::Window(window) => match ours(window) {
             Ok(()) => 0,
             Err(error) => raise(call, host, window, error),
         },
-        Found::Foreign if !is_null(host, win) => theirs(host.handle(win)),
+        Found::Foreign if !is_null(host, win) => foreign(call, host, theirs(host.handle(win))),
         _ => no_window(call, host, win),
     }
 }

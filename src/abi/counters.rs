@@ -12,8 +12,8 @@ use crate::window::{LocalWindow, Window};
 use core::ffi::c_int;
 
 /// The answer for a window of the host MPI, which has no counters.
-pub(super) fn unsupported(host: &Host, call: &'static str) -> c_int {
-    code_with_reason(host, call, &Error::Wrong(&messages::NO_NOTIFICATIONS))
+pub(super) fn unsupported() -> Result<()> {
+    Err(Error::Wrong(&messages::NO_NOTIFICATIONS))
 }
 
 /// Checks a number of counters that a rank asks for.
@@ -81,7 +81,7 @@ own_entries! {
         let _ = info;
         on_window(call, host, win, |window, node| {
             window.set_counters(host, node, number(window, number_of_counters))
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Returns the number of counters of a process of the window. Local, but for the first call of
@@ -95,7 +95,7 @@ own_entries! {
             // SAFETY: the caller's pointer.
             unsafe { number_of_counters.write(counters.cast_signed()) };
             Ok(())
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Returns the value of a counter of this process: the notifications since its last reset. What
@@ -106,7 +106,7 @@ own_entries! {
         on_window(call, host, win, |window, node| {
             // SAFETY: the caller's pointer.
             unsafe { store_value((window, node), index, value) }
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Sets a counter of this process to 0 and returns its value before; no notification is lost.
@@ -119,7 +119,7 @@ own_entries! {
             // SAFETY: the caller's pointer.
             unsafe { value.write(before) };
             Ok(())
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Waits until a counter of this process has reached a threshold. The thread spins for up to
@@ -129,7 +129,7 @@ own_entries! {
         let (call, host) = ("FOMPI_Win_wait_notify", Host::get());
         on_window(call, host, win, |window, node| {
             window.wait_notify(node, call, (index.into(), 1), threshold).map(drop)
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Waits until one of the counters `first` to `first` plus `number` minus 1 of this process has
@@ -150,7 +150,7 @@ own_entries! {
             // SAFETY: the caller's pointer.
             unsafe { index.write(found.cast_signed()) };
             Ok(())
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Returns a request that is complete once a counter of this process has reached a threshold.
@@ -162,7 +162,7 @@ own_entries! {
         on_window(call, host, win, |window, node| {
             // SAFETY: the caller's pointer to a request.
             unsafe { store_request(call, (host, window, node), (index, threshold), request) }
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 }
 

@@ -84,7 +84,7 @@ macro_rules! theirs {
     ($host:ident.$name:ident |$native:ident| ($($argument:expr),*)) => {
         |$native| {
             // SAFETY: the caller's arguments, and the host MPI's own handle of the window.
-            unsafe { ($host.call.$name)($($argument),*) }
+            crate::mpi::comm::check(unsafe { ($host.call.$name)($($argument),*) })
         }
     };
 }

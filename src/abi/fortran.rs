@@ -79,7 +79,7 @@ unsafe fn get_attr(
         |_| {
             passed_on = true;
             pass_on();
-            0
+            Ok(())
         },
     );
     if !passed_on {
@@ -114,7 +114,7 @@ unsafe fn set_attr(
     let code = answer::on_any_window("MPI_Win_set_attr", host, handle, ours, |_| {
         passed_on = true;
         pass_on();
-        0
+        Ok(())
     });
     if !passed_on {
         // SAFETY: the caller's pointer.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::attributes::{Calling, Language, set_calling};
+use crate::mpi::comm::check;
 use crate::mpi::host::Abi;
 use crate::window::Window;
 use core::ffi::{c_int, c_void};
@@ -62,8 +63,8 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     let call = "MPI_Win_get_attr";
     on_any_window(call, host, win, ours, |native| match host.call.win_get_attr_of_kind {
         // SAFETY: the caller's arguments, passed on unchanged.
-        Some(inner) => unsafe { inner(native, keyval, value, flag, kind) },
-        None => absent(host, call),
+        Some(inner) => check(unsafe { inner(native, keyval, value, flag, kind) }),
+        None => Err(Error::Wrong(&messages::NO_FUNCTION)),
     })
 }
 
@@ -85,8 +86,8 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     let call = "MPI_Win_set_attr";
     on_any_window(call, host, win, ours, |native| match host.call.win_set_attr_of_kind {
         // SAFETY: the caller's arguments, passed on unchanged.
-        Some(inner) => unsafe { inner(native, keyval, value, kind) },
-        None => absent(host, call),
+        Some(inner) => check(unsafe { inner(native, keyval, value, kind) }),
+        None => Err(Error::Wrong(&messages::NO_FUNCTION)),
     })
 }
 
@@ -130,10 +131,6 @@ fn may_make(
 
 /// The function that the host MPI gets for a handler; it has no window with that handler.
 extern "C" fn never_called(_: *mut usize, _: *mut c_int) {}
-
-fn absent(host: &Host, call: &'static str) -> c_int {
-    super::answer::code_with_reason(host, call, &Error::Wrong(&messages::NO_FUNCTION))
-}
 
 entry! {
     /// Creates an error handler that gets the window handle by value, and extra state (MPICH 5).

@@ -35,7 +35,7 @@ impl TargetCall for NotifiedCall {
     fn carry_out(
         self,
         ours: impl FnOnce(Place<'static>) -> Result<()>,
-        theirs: impl FnOnce(Handle) -> c_int,
+        theirs: impl FnOnce(Handle) -> Result<()>,
     ) -> c_int {
         let NotifiedCall { call, kind, index } = self;
         let rank = call.rank;
@@ -77,7 +77,7 @@ macro_rules! notified_puts_and_gets {
             let buffer = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
-            unsafe { $work(call, buffer, target, |_| unsupported(host, name)) }
+            unsafe { $work(call, buffer, target, |_| unsupported()) }
         }
     } )*};
 }
@@ -113,7 +113,7 @@ macro_rules! notified_accumulates {
             let from = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
-            unsafe { accumulate(call, (from, None), target, op, |_| unsupported(host, name)) }
+            unsafe { accumulate(call, (from, None), target, op, |_| unsupported()) }
         }
     } )*};
 }
@@ -136,7 +136,7 @@ macro_rules! notified_get_accumulates {
             let from = buffer(host, origin, origin_count.into(), origin_type);
             let result = buffer(host, result, result_count.into(), result_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
-            let theirs = |_| unsupported(host, name);
+            let theirs = |_| unsupported();
             // SAFETY: the caller's buffers.
             unsafe { accumulate(call, (from, Some(result)), target, op, theirs) }
         }
@@ -235,7 +235,7 @@ own_entries! {
             // SAFETY: the caller's buffers.
             unsafe { staged::fetch_and_op(place, origin.cast(), result.cast(), target, op) }?;
             place.wait_for_results(rank)
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 
     /// Returns one element of a target and replaces it if it equals `compare`, as
@@ -254,6 +254,6 @@ own_entries! {
             // SAFETY: the caller's buffers.
             unsafe { staged::compare_and_swap(place, origin, compare, result, target) }?;
             place.wait_for_results(rank)
-        }, |_| unsupported(host, call))
+        }, |_| unsupported())
     }
 }

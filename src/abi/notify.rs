@@ -12,6 +12,7 @@ use super::{counters, pass_through};
 use crate::error::Error;
 use crate::messages;
 use crate::mpi::Host;
+use crate::mpi::comm::check;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::dl;
 use crate::window::notifications::Notified;
@@ -190,10 +191,6 @@ macro_rules! jump {
     };
 }
 
-fn absent(host: &Host, call: &'static str) -> c_int {
-    super::answer::code_with_reason(host, call, &Error::Wrong(&messages::NO_FUNCTION))
-}
-
 /// Calls Intel's function on a window of the host MPI.
 macro_rules! intels {
     ($host:ident, $profiled:ident ($($argument:expr),*): $($type:ty),*) => {{
@@ -201,9 +198,9 @@ macro_rules! intels {
         // SAFETY: Intel's function of that name has this type; another MPI has none.
         let inner: Option<Inner> = unsafe { $host.extra(symbol!($profiled)) };
         // SAFETY: the caller's arguments, passed on unchanged.
-        inner.map_or_else(|| absent($host, stringify!($profiled)), |inner| unsafe {
+        inner.map_or(Err(Error::Wrong(&messages::NO_FUNCTION)), |inner| check(unsafe {
             inner($($argument),*)
-        })
+        }))
     }};
 }
 

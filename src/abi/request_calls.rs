@@ -56,7 +56,7 @@ pub(super) fn on_target_with(
     rank: c_int,
     request: *mut MPI_Request,
     ours: impl FnOnce(Place<'static>) -> Result<()>,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     on_window(
         call,

@@ -7,8 +7,9 @@
 use super::answer::on_window;
 use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
-use crate::error::{Class, Result};
+use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
+use crate::mpi::comm::check;
 use crate::mpi::{Handle, Host};
 use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
 use core::ffi::{c_int, c_void};
@@ -52,7 +53,7 @@ fn on_target(
     win: MPI_Win,
     rank: c_int,
     ours: impl FnOnce(Place<'static>) -> Result<()>,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     on_window(
         call,
@@ -84,7 +85,7 @@ pub(super) trait TargetCall {
     fn carry_out(
         self,
         ours: impl FnOnce(Place<'static>) -> Result<()>,
-        theirs: impl FnOnce(Handle) -> c_int,
+        theirs: impl FnOnce(Handle) -> Result<()>,
     ) -> c_int;
 }
 
@@ -114,7 +115,7 @@ impl TargetCall for Call {
     fn carry_out(
         self,
         ours: impl FnOnce(Place<'static>) -> Result<()>,
-        theirs: impl FnOnce(Handle) -> c_int,
+        theirs: impl FnOnce(Handle) -> Result<()>,
     ) -> c_int {
         let Call { name, host, rank, win, request } = self;
         match request {
@@ -133,7 +134,7 @@ pub(super) unsafe fn put(
     call: impl TargetCall,
     from: Buffer,
     target: TargetBuffer,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     // SAFETY: the caller guarantees valid buffers.
     call.carry_out(|place| unsafe { staged::transfer(place, Way::Put, from, target) }, theirs)
@@ -148,7 +149,7 @@ pub(super) unsafe fn get(
     call: impl TargetCall,
     into: Buffer,
     target: TargetBuffer,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     // SAFETY: the caller guarantees valid buffers.
     call.carry_out(|place| unsafe { staged::transfer(place, Way::Get, into, target) }, theirs)
@@ -164,7 +165,7 @@ pub(super) unsafe fn accumulate(
     (from, result): (Buffer, Option<Buffer>),
     target: TargetBuffer,
     op: MPI_Op,
-    theirs: impl FnOnce(Handle) -> c_int,
+    theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
     let given = Accumulation { origin: from, result, target, op: call.host().handle(op) };
     // By itself: with the rest it takes 25 instructions more (`scripts/dev/counts`).
@@ -400,7 +401,7 @@ quick_entry! {
         }, |native| {
             let (t, o) = (host.handle(datatype), host.handle(op));
             // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.fetch_and_op)(origin, result, t, rank, disp, o, native) }
+            check(unsafe { (host.call.fetch_and_op)(origin, result, t, rank, disp, o, native) })
         })
     }
 
@@ -431,7 +432,9 @@ quick_entry! {
         }, |native| {
             let t = host.handle(datatype);
             // SAFETY: the caller's arguments, passed on unchanged.
-            unsafe { (host.call.compare_and_swap)(origin, compare, result, t, rank, disp, native) }
+            check(unsafe {
+                (host.call.compare_and_swap)(origin, compare, result, t, rank, disp, native)
+            })
         })
     }
 }

@@ -16,18 +16,18 @@ macro_rules! optional {
 macro_rules! native {
     ($host:ident.$small:ident [$($count:ident)*] $arguments:tt) => {
         // SAFETY: the caller's arguments, passed on unchanged.
-        unsafe { ($host.call.$small) $arguments }
+        check(unsafe { ($host.call.$small) $arguments })
     };
     ($host:ident.$large:ident else $small:ident [$($count:ident)*] $arguments:tt) => {
         match $host.call.$large {
             // SAFETY: the caller's arguments, passed on unchanged.
-            Some(call) => unsafe { call $arguments },
+            Some(call) => check(unsafe { call $arguments }),
             None => {
                 let ($(Some($count),)*) = ($(narrow($count),)*) else {
-                    return $host.constants.class(Class::Count);
+                    return Err(Error::Host($host.constants.class(Class::Count)));
                 };
                 // SAFETY: the caller's arguments, passed on unchanged.
-                unsafe { ($host.call.$small) $arguments }
+                check(unsafe { ($host.call.$small) $arguments })
             }
         }
     };

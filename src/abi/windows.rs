@@ -4,6 +4,7 @@ use super::answer::{check_output, on_any_window, on_window, raise_alone, raise_o
 use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
+use crate::mpi::comm::check;
 use crate::number::{Number, Offset};
 use crate::rank_numbers::Rank;
 use crate::sync::Ordering;
@@ -230,7 +231,7 @@ entry! {
         }, |native| {
             if let Some(call) = host.call.win_shared_query_c {
                 // SAFETY: the caller's arguments, passed on unchanged.
-                return unsafe { call(native, rank, size, disp_unit, baseptr) };
+                return check(unsafe { call(native, rank, size, disp_unit, baseptr) });
             }
             let mut unit = 0;
             // SAFETY: the caller's arguments, with an int for the displacement unit.
@@ -239,7 +240,7 @@ entry! {
             };
             // SAFETY: the caller's pointer.
             unsafe { disp_unit.write(unit.to_isize()) };
-            code
+            check(code)
         })
     }
 
@@ -265,7 +266,7 @@ entry! {
             Ok(())
         }, |mut native| {
             // SAFETY: a window of the host MPI.
-            unsafe { (host.call.win_free)(&mut native) }
+            check(unsafe { (host.call.win_free)(&mut native) })
         });
         if code == 0 {
             // SAFETY: the caller's pointer to a handle.
