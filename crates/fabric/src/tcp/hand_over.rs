@@ -113,7 +113,11 @@ impl<E: ThreadEvents> HandOver<E> {
         leaves: Leaves,
     ) -> Result<()> {
         let is_locked = leaves == Leaves::WithLock && unsent.has_sent_lock;
-        if leaves == Leaves::AtOnce || is_locked || unsent.is_due() {
+        let is_due = match leaves {
+            Leaves::WithNotification => unsent.is_full(),
+            _ => unsent.is_due(),
+        };
+        if leaves == Leaves::AtOnce || is_locked || is_due {
             return self.send(number, unsent);
         }
         // Otherwise either the timer runs, or the thread has not locked the requests yet.

@@ -39,6 +39,28 @@ fn a_post_that_a_rank_waits_for_leaves_at_once() {
 }
 
 #[test]
+fn memory_that_is_sent_from_its_place_leaves_with_its_notification() {
+    const BYTES: usize = 10_000;
+    let (_thread, mut link, mut there) = link();
+    let data = vec![7u8; BYTES];
+    let at = data.as_ptr().expose_provenance() as u64;
+    let from = Local { at, bytes: BYTES as u32, key: 0 };
+    let put = Order::new(Work::Write, Remote::default(), from, false);
+    let put = Order { number: 1, leaves: Leaves::WithNotification, ..put };
+    let word = Local { bytes: 8, ..from };
+    let add = Order::new(Work::Add(1), Remote::default(), word, false);
+    let mut bytes = [0; 2 * BYTES];
+    // SAFETY: the data live until the end, and no answer comes.
+    unsafe { link.post(&[put]) }.unwrap();
+    assert!(there.read(&mut bytes).is_err(), "it has left by itself");
+    // SAFETY: as above.
+    unsafe { link.post(&[Order { number: 2, doorbell: 8, ..add }]) }.unwrap();
+    let came = there.read(&mut bytes).unwrap();
+    assert_eq!(came, 2 * REQUEST_BYTES + BYTES);
+    assert!(bytes[REQUEST_BYTES..REQUEST_BYTES + BYTES] == data);
+}
+
+#[test]
 fn a_release_waits_to_be_sent_only_if_the_request_for_the_lock_does() {
     let (_thread, mut link, mut there) = link();
     let answer = Box::new(0u64);

@@ -210,8 +210,14 @@ impl<S: RequestStream> Unsent<S> {
     /// Whether enough is gathered, or anything must not wait for more.
     #[inline]
     pub fn is_due(&self) -> bool {
+        self.is_pressing || self.is_full()
+    }
+
+    /// Whether enough is gathered.
+    #[inline]
+    pub fn is_full(&self) -> bool {
         let bytes = self.gathered.len() - self.sent;
-        self.is_pressing || self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX
+        self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX
     }
 
     /// Ends the sending. Returns the first failure.

@@ -53,8 +53,8 @@ impl<'a> Chain<'a> {
         if let Some(last) = self.orders.last_mut() {
             last.signaled |= match self.held {
                 Kept::Nothing => false,
-                // A flush that follows needs no request of its own.
-                Kept::Streamed => self.queue.owes_no_answer(),
+                // A flush that follows needs no request of its own; behind a notification it does.
+                Kept::Streamed => self.queue.owes_no_answer() && !self.queue.awaits_notification(),
                 // Its completion shows that nothing is held any more.
                 _ => true,
             };

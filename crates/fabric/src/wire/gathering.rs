@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::request::{Leaves, Order};
+use crate::request::{Leaves, Order, Work};
 
 /// Time after which a request that has left is likely to be answered. A burst of puts is shorter.
 const ANSWERED_AFTER: Duration = Duration::from_micros(30);
@@ -44,15 +44,19 @@ impl Departures {
         self.gathers
     }
 
+    /// Whether the requests leave with the notification of their operation.
+    pub fn awaits_notification(&self) -> bool {
+        self.notified && self.gathers
+    }
+
     /// Decides when the request `number` leaves. A put or get leaves at once, and is answered, if
     /// no answer is under way (`is_first`). That answer ends the gathering of later ones.
     #[inline(always)]
     pub fn leave(&mut self, order: &mut Order, number: u64, is_first: bool) {
-        if order.leaves == Leaves::IfFirst {
-            if self.notified && self.gathers {
-                order.leaves = Leaves::WithNotification;
-                return;
-            }
+        let is_ping = order.work == Work::Ping;
+        if self.awaits_notification() && order.leaves >= Leaves::IfFirst && !is_ping {
+            order.leaves = Leaves::WithNotification;
+        } else if order.leaves == Leaves::IfFirst {
             let is_first = self.gathers && is_first;
             order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
             order.signaled |= is_first;
@@ -69,12 +73,13 @@ impl Departures {
     /// operation: at once, unless it is one of a burst. `waits`: the waits of this process so far.
     /// A burst ends with the next wait. An earlier notification of it has left in the last 30 us,
     /// or still waits among the requests that are not sent (`unsent`). `lent`: the number of the
-    /// last request that uses memory of the user, which leaves at once.
+    /// last request that uses memory of the user: the notification behind such a one leaves at once.
     pub fn notification_leaves(
         &mut self,
         (waits, lent): (u64, u64),
         unsent: impl FnOnce() -> bool,
     ) -> Leaves {
+        self.notified = false;
         if let Some(last) = &mut self.last
             && last.waits == waits
             && last.lent == lent
@@ -107,7 +112,7 @@ impl Departures {
 mod tests {
     use super::*;
     use crate::remote::Remote;
-    use crate::request::{Local, Work};
+    use crate::request::Local;
 
     fn put() -> Order {
         let order = Order::new(Work::WriteInline, Remote::default(), Local::default(), false);
@@ -125,7 +130,16 @@ mod tests {
         departures.notified = true;
         departures.leave(&mut order, 1, true);
         assert_eq!(order.leaves, Leaves::WithNotification);
-        assert_eq!(notified(&mut departures, 5, false), Leaves::AtOnce);
+        let mut lent = Order { leaves: Leaves::AtOnce, ..put() };
+        departures.leave(&mut lent, 2, true);
+        assert_eq!(lent.leaves, Leaves::WithNotification);
+        let mut ping = Order::ping();
+        departures.leave(&mut ping, 3, true);
+        assert_eq!(ping.leaves, Leaves::AtOnce);
+        let leaves = notified(&mut departures, 5, false);
+        let mut notification = Order { leaves, ..put() };
+        departures.leave(&mut notification, 4, true);
+        assert_eq!(notification.leaves, Leaves::AtOnce);
         let mut plain = put();
         departures.notified = false;
         departures.leave(&mut plain, 3, true);

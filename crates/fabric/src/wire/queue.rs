@@ -122,14 +122,12 @@ impl Queue {
     fn invariants(&self) {
         if cfg!(debug_assertions) {
             assert!((1..=self.places).contains(&self.depth));
-            assert!(self.done <= self.posted);
-            assert!(self.posted - self.done <= self.places);
+            assert!(self.done <= self.posted && self.posted - self.done <= self.places);
             assert!(self.signaled <= self.posted);
             assert!(self.posted - self.signaled < self.signal_every);
             assert!(self.written.max(self.answered).max(self.lent()) <= self.posted);
             assert!(self.written.max(self.lent()) <= self.needed && self.needed <= self.posted);
-            assert!(self.overtaken <= self.posted);
-            assert!(self.proof_bytes <= 8);
+            assert!(self.overtaken <= self.posted && self.proof_bytes <= 8);
             self.held.invariants(self.done, self.posted);
         }
     }
@@ -202,6 +200,11 @@ impl Queue {
         if self.held.is_streaming(self.done) && !self.link.lends() {
             self.held.note_taken(self.posted);
         }
+    }
+
+    /// Whether the requests leave with the notification of their operation.
+    pub fn awaits_notification(&self) -> bool {
+        self.departures.awaits_notification()
     }
 
     /// Whether no answer is under way.
@@ -303,12 +306,12 @@ impl Queue {
         if is_late && self.link.ends_in_time() {
             return Err(Broken::Silent);
         }
-        if self.posted - self.done < self.places {
-            self.kinds.pings += 1;
-            // SAFETY: the request accesses no memory.
-            unsafe { self.post(Order::ping(), Kept::Nothing) }?;
+        if self.posted - self.done == self.places {
+            return Ok(());
         }
-        Ok(())
+        self.kinds.pings += 1;
+        // SAFETY: the request accesses no memory.
+        unsafe { self.post(Order::ping(), Kept::Nothing) }.map(drop)
     }
 
     /// Posts a request, for which there is room, and returns its number.
@@ -477,7 +480,7 @@ impl Queue {
         if asks && self.link.has_failed() { Err(Broken::Device) } else { Ok(false) }
     }
 
-    /// Marks request `number` and all before it as done, and releases what they hold.
+    /// Marks a request and all before it as done, and releases what they hold.
     fn finish(&mut self, number: u64, blocks: &Blocks) {
         debug_assert!(number <= self.posted);
         self.done = self.done.max(number);
