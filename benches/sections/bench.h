@@ -29,6 +29,8 @@ extern Job job;
 
 static inline int is_origin(void) { return job.rank == 0; }
 static inline int is_target(void) { return job.rank == job.target; }
+/* The other rank of a ping-pong between origin and target. */
+static inline int peer_rank(void) { return is_origin() ? job.target : 0; }
 
 void group_begin(void);
 int group_open(void);
@@ -120,8 +122,8 @@ extern const Measurement *const tables[];
 _Noreturn void leave(int status);
 
 /* The tables of rma_bench, each in a file of its own, which end with a row without a name. */
-extern const Measurement transfers[], derived[], overlaps[], computings[], atomics[], epochs[], locks[],
-    creation[], memories[], messages[], by_hand[], by_threads[];
+extern const Measurement transfers[], derived[], overlaps[], computings[], atomics[], epochs[],
+    locks[], creation[], memories[], messages[], by_hand[], by_threads[], one_ways[], notified[];
 
 /* Memory that shows whether it was transferred: a byte for each place and each seed. */
 static inline char pattern(size_t at, long seed) {

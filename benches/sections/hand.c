@@ -6,14 +6,15 @@
 
 static const size_t BYTES = (size_t)8 << 20;
 static MPI_Win win;
-static char *mine, *target;
-static int64_t wanted;
+static char *mine, *target, *peer;
+static int64_t wanted, turn;
 
 static void open_memory(void) {
     MPI_Aint bytes;
     int disp_unit;
     MPI_Win_allocate_shared((MPI_Aint)BYTES, 1, MPI_INFO_NULL, job.comm, &mine, &win);
     MPI_Win_shared_query(win, job.target, &bytes, &disp_unit, &target);
+    MPI_Win_shared_query(win, peer_rank(), &bytes, &disp_unit, &peer);
 }
 
 static int64_t *word(long index) { return (int64_t *)target + index; }
@@ -70,8 +71,25 @@ static void lock_unlock(long value) {
     __atomic_store_n(word(0), 0, __ATOMIC_RELEASE);
 }
 
+/* Data and a flag behind them, there and back. */
+static int64_t *flag_in(char *memory) { return (int64_t *)(memory + BYTES - 64); }
+static void raise_flag(long bytes) {
+    memcpy(peer, local, (size_t)bytes);
+    __atomic_store_n(flag_in(peer), turn, __ATOMIC_RELEASE);
+}
+static void wait_for_flag(void) {
+    while (__atomic_load_n(flag_in(mine), __ATOMIC_ACQUIRE) != turn)
+        ;
+}
+static void flag(long bytes) {
+    turn++;
+    if (is_origin()) raise_flag(bytes), wait_for_flag();
+    else if (is_target()) wait_for_flag(), raise_flag(bytes);
+}
+
 static void prepare(long value) {
     (void)value;
+    turn = 0;
     fill(local, BYTES, is_origin() ? 1 : 2);
     memset(mine, 0, BYTES);
     memset(fetched, 0, BYTES);
@@ -90,6 +108,9 @@ static void prepare_numbers(long count) {
     for (long k = 0; k < count; k++) ((int64_t *)local)[k] = 1 + k % 7;
 }
 static int verify_put(long bytes) { return has(is_target(), mine, (size_t)bytes, 1); }
+static int verify_flag(long bytes) {
+    return verify_put(bytes) && has(is_origin(), mine, (size_t)bytes, 2);
+}
 static int verify_get(long bytes) { return has(is_origin(), fetched, (size_t)bytes, 2); }
 static int verify_put_many(long bytes) {
     size_t total = 1000 * (size_t)bytes;
@@ -146,6 +167,7 @@ static void point(const char *name, const char *parameter, long value, const Wor
     }
 POINT(put, "bytes", ORIGIN, put, prepare, verify_put, 1)
 POINT(get, "bytes", ORIGIN, get, prepare_get, verify_get, 1)
+POINT(flag, "bytes", ALL, flag, prepare, verify_flag, 2)
 POINT(put_rate, "bytes", ORIGIN, put_many, prepare, verify_put_many, 1000)
 POINT(acc_sum, "elements", ORIGIN, add, prepare_numbers, verify_sum, 1)
 POINT(acc_sum_double, "elements", ORIGIN, add_doubles, prepare_doubles, verify_doubles, 1)
@@ -168,6 +190,7 @@ POINT(lock_contended, "ranks", ALL, lock_unlock, prepare, verify_locks, 1)
 const Measurement by_hand[] = {
     ROW(put, "bytes", SIZES, "memcpy to shared memory"),
     ROW(get, "bytes", SIZES, "memcpy from shared memory"),
+    ROW(flag, "bytes", SIZES, "memcpy and a flag that the other rank polls, half a round trip"),
     ROW(put_rate, "bytes", RATE_SIZES, "one of 1,000 memcpys before a fence instruction"),
     ROW(acc_sum, "elements", "1,10,100,1000,10000,100000", "an atomic addition to each integer"),
     ROW(acc_sum_double, "elements", "1,10,100,1000,10000,100000",

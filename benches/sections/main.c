@@ -8,7 +8,7 @@
 
 const Measurement *const tables[] = {transfers, derived,  overlaps, computings, atomics,
                                      epochs,    locks,    creation, memories,   messages,
-                                     by_hand,   by_threads, NULL};
+                                     by_hand,   by_threads, one_ways, notified, NULL};
 
 _Noreturn void leave(int status) {
     MPI_Finalize();
