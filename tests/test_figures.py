@@ -161,6 +161,27 @@ def test_more_ranks_than_cores_have_no_ratio(tmp_path):
     assert ratios == {2: ["1.00", "1.00"], 4: ["-", "-"]}
 
 
+def test_a_picture_of_all_ways_has_messages_and_what_is_done_by_hand_in_the_part_of_each_mpi(tmp_path, monkeypatch):
+    import paper_page
+    figure = next(one for one in DEFINITIONS["figure"] if one["name"] == "notified")
+    rows = [call(layer, series[bench_layers.KEY_OF_LAYER[layer]], mpi=mpi, median=median, value=value)
+            for layer, median in (("libfompi", "1"), ("plain", "2"), ("messages", "3"), ("hand", "4"))
+            for mpi in ("M 1", "O 1") if (layer, mpi) != ("hand", "O 1")
+            for series in figure["series"] if bench_layers.KEY_OF_LAYER[layer] in series
+            for value in ("8", "64")]
+    found = {}
+    monkeypatch.setattr(paper_page.paper_plots, "panel", lambda path, *rest: found.update({path.stem: rest}) or True)
+    page = paper_page.Page(tmp_path, DEFINITIONS, TEXTS, {"notified-node-together-2"})
+    assert "One-sided ways with libfompi, 2 ranks, M 1 and O 1." in page.panels_of(figure, rows, "node")
+    parts = found["notified-node-together-2"][-1]
+    ways = [("put, flush, flag", 1), ("put, fence", 1), ("PSCW", 1), ("notified put", 1), ("message", 3),
+            ("flag by hand", 4)]
+    for mpi, lines in parts:
+        assert [(way, points) for way, _, points in lines] == [
+            (way, [(8, median, 110), (64, median, 110)]) for way, median in ways], mpi
+    assert [mpi for mpi, _ in parts] == ["M 1", "O 1"] and page.drawn == {"notified-node-together-2"}
+
+
 def test_coarrays_and_openshmem_are_two_layers_each_that_are_measured_only_if_they_are_named():
     for name in bench_layers.NAMED:
         layers = bench_layers.expanded([name])

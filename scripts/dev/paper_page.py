@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import paper_plots
+from bench_layers import KEY_OF_LAYER
 from bench_results import of_more
 
 STYLE = """
@@ -16,6 +17,7 @@ h2 { border-bottom: 2px solid #1b6ca8; padding-bottom: .2rem; margin-top: 3rem }
 .panels { display: flex; flex-wrap: wrap; gap: 1rem }
 .panels figure { flex: 1 1 24rem; max-width: 30rem; margin: 0 }
 .panels img { width: 100%; height: auto }
+figcaption { font-size: 14px }
 .says { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 0 2rem }
 .says p { margin: .3rem 0 }
 .table { overflow-x: auto }
@@ -55,6 +57,21 @@ def lines_of(rows, by_ranks, share):
     return [(mpi, layer, points) for (mpi, layer), points in sorted(found.items())]
 
 
+def ways_of(figure, rows):
+    """The lines of a picture of all series, (way, style, points), from the rows of an MPI: each layer in
+    the order of `together`."""
+    lines = []
+    for layer in figure["together"]:
+        key = KEY_OF_LAYER[layer]
+        for series in figure["series"]:
+            if key in series:
+                points = [(float(row["value"]), float(row["median"]), float(row["p90"])) for row in rows
+                          if row["layer"] == layer and row["measurement"] == series[key]]
+                way = series["way"] if key == "rma" else figure["ways"][layer]
+                lines.append((way, paper_plots.way_style(len(lines), layer), points))
+    return lines
+
+
 class Page:
     """The page as it grows, and the folder that its pictures go to. `selected`: the names of the
     pictures that it has, or None for all."""
@@ -71,20 +88,41 @@ class Page:
 
     def picture(self, name, title, x_name, y_name, unit, lines, mpis):
         """A panel as a figure element; empty if there is nothing to draw."""
+        styled = [(paper_plots.engine_name(mpi, layer), paper_plots.style(mpis, mpi, layer), points)
+                  for mpi, layer, points in lines]
+        return self.saved(name, title, x_name, y_name, unit, [(title, styled)])
+
+    def saved(self, name, title, x_name, y_name, unit, parts, caption=""):
+        """The parts of a panel, one below the other, as a figure element."""
         path = self.folder / f"{name}.svg"
         if self.selected is not None and name not in self.selected:
             return ""
-        if not paper_plots.panel(path, title, x_name, y_name, unit, lines, mpis):
+        if not paper_plots.panel(path, x_name, y_name, unit, parts):
             return ""
         self.drawn.add(name)
-        return (f'<figure><img src="{path.name}" alt="{escaped(title)}" loading="lazy">'
+        caption = caption and f"<figcaption>{escaped(caption)}</figcaption>"
+        return (f'<figure><img src="{path.name}" alt="{escaped(title)}" loading="lazy">{caption}'
                 "</figure>\n")
+
+    def together(self, figure, rows, place):
+        """The picture of all series of a figure at one place for each number of ranks: a part for each
+        MPI, in which a line is a way to do the same. What is done by hand is of no MPI."""
+        drawn = ""
+        for ranks in sorted({int(row["ranks"]) for row in rows}):
+            parts = [(mpi, ways_of(figure, [row for row in rows if int(row["ranks"]) == ranks and
+                                            (row["mpi"] == mpi or row["layer"] == "hand")]))
+                     for mpi in sorted({row["mpi"] for row in rows})]
+            caption = (f"{figure['title']}. One-sided ways with libfompi, {ranks} ranks, "
+                       f"{' and '.join(mpi for mpi, _ in parts)}.")
+            drawn += self.saved(f"{figure['name']}-{place}-together-{ranks}", figure["title"],
+                                figure["parameter"], "median", rows[0]["unit"], parts, caption)
+        return drawn
 
     def panels_of(self, figure, rows, place):
         """The panels of a figure at one place: one for each series and number of ranks."""
         mpis = sorted({row["mpi"] for row in rows})
         by_ranks = figure["parameter"] == "ranks" or len(figure.get("full", [])) == 1
-        drawn = ""
+        drawn = self.together(figure, rows, place) if "together" in figure and rows else ""
         for series in figure["series"]:
             mine = [row for row in rows if row["measurement"] in series.values()]
             groups = [None] if by_ranks else sorted({int(row["ranks"]) for row in mine})

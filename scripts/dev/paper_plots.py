@@ -1,5 +1,6 @@
 """The plots of scripts/paper, by matplotlib: a file of SVG for each panel. A panel has one
-measurement or one application, and a line for each engine."""
+measurement or one application, and a line for each engine; or the ways of a figure that do the same, and a
+line for each of them."""
 
 import math
 import re
@@ -36,6 +37,13 @@ def style(mpis, mpi, layer):
             **open_mark}
 
 
+def way_style(index, layer):
+    """The style of a way in a picture of several, whose lines are those of the layers."""
+    colour = "black" if layer == "hand" else COLOURS[index % len(COLOURS)]
+    return {"linestyle": LINES[layer][0], "marker": "osD^xPv"[index % 7], "color": colour,
+            "markersize": 4.5, "linewidth": 1.6}
+
+
 def scaled(unit, values):
     """The values in a unit that people read, and its name."""
     divided = 1
@@ -64,23 +72,15 @@ def shorten(path):
     path.write_text(re.sub(r"\n\s*", "\n", text), encoding="utf-8")
 
 
-def panel(path, title, x_name, y_name, unit, lines, mpis):
-    """Draws lines, each (mpi, layer, points), where a point is (x, y, p90 or None), which a whisker
-    reaches. Nothing below two points in all. Returns whether the panel was drawn."""
-    is_share = not unit  # of something, from 0 to 1
-    lines = [(mpi, layer, [point for point in points if point[1] > 0 or is_share])
-             for mpi, layer, points in lines]
+def drawn(axes, unit, x_name, y_name, lines):
+    """Draws lines, each (label, style, points), into axes whose values are all of a unit."""
     values = [point[1] for _, _, points in lines for point in points]
-    if len(values) < 2:
-        return False
+    is_share = not unit
     shown_unit, divided = scaled(unit, values)
-    figure, axes = plt.subplots(figsize=(5.2, 3.9))
-    for mpi, layer, points in lines:
+    for label, how, points in lines:
         points = sorted(points, key=lambda point: point[0])
         if points:
-            how = style(mpis, mpi, layer)
-            axes.plot([x for x, _, _ in points], [y / divided for _, y, _ in points],
-                      label=engine_name(mpi, layer), **how)
+            axes.plot([x for x, _, _ in points], [y / divided for _, y, _ in points], label=label, **how)
             # One path for all whiskers of a line, which is short as SVG.
             ends = [end for x, y, p90 in points if p90 for end in ((x, y), (x, p90), (x, math.nan))]
             axes.plot([x for x, _ in ends], [y / divided for _, y in ends], color=how["color"],
@@ -103,8 +103,28 @@ def panel(path, title, x_name, y_name, unit, lines, mpis):
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(number_name))
     axes.set_xlabel(x_name)
     axes.set_ylabel(f"{y_name} ({shown_unit})" if shown_unit else y_name)
-    axes.set_title(title, fontsize=12, loc="left", fontweight="bold")
-    figure.legend(*axes.get_legend_handles_labels(), loc="upper center", ncol=2, frameon=False,
+
+
+def panel(path, x_name, y_name, unit, parts):
+    """Draws parts below each other, each (title, lines), where a line is (label, style, points), and a
+    point (x, y, p90 or None), which a whisker reaches. No part below two points in all. Returns
+    whether anything was drawn."""
+    is_share = not unit  # of something, from 0 to 1
+    parts = [(title, [(label, how, [point for point in points if point[1] > 0 or is_share])
+                      for label, how, points in lines]) for title, lines in parts]
+    parts = [(title, lines) for title, lines in parts
+             if sum(len(points) for _, _, points in lines) >= 2]
+    if not parts:
+        return False
+    figure, all_axes = plt.subplots(len(parts), figsize=(5.2, 3.9 * len(parts)), squeeze=False)
+    labels = {}
+    for axes, (title, lines) in zip(all_axes[:, 0], parts):
+        drawn(axes, unit, x_name, y_name, lines)
+        axes.set_title(title, fontsize=12, loc="left", fontweight="bold")
+        labels |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels())}
+    if len(parts) > 1:
+        figure.tight_layout()
+    figure.legend(labels.values(), labels.keys(), loc="upper center", ncol=2, frameon=False,
                   bbox_to_anchor=(0.5, 0.0))
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
     plt.close(figure)
