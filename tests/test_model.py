@@ -44,6 +44,7 @@ def put_ns(s):
 
 
 TRUE = {"put": put_ns, "get": lambda s: 100 + 0.06 * s, "put_rate": lambda s: 50 + 0.04 * s,
+        "notified_put": lambda s: 180 + 0.03 * s, "one_way_flag": lambda s: 400 + 0.03 * s,
         "acc_sum": lambda s: 40 if s == 8 else 300 + 0.4 * s, "acc_min": lambda s: 350 + 0.5 * s,
         "fence": lambda p: 2900 * math.log2(p) if p <= 4 else 20000 + 3000 * p,
         "post": lambda k: 350 * k, "start": lambda k: 700, "complete": lambda k: 100 + 350 * k,
@@ -52,7 +53,8 @@ TRUE = {"put": put_ns, "get": lambda s: 100 + 0.06 * s, "put_rate": lambda s: 50
         "lock_exclusive": lambda _: 5400, "lock_shared": lambda _: 2700, "lock_all": lambda _: 2700,
         "unlock_exclusive": lambda _: 400, "unlock_shared": lambda _: 400,
         "unlock_all": lambda _: 500}
-PARAMETERS = {"put": "bytes", "get": "bytes", "put_rate": "bytes", "acc_sum": "elements",
+PARAMETERS = {"put": "bytes", "get": "bytes", "put_rate": "bytes", "notified_put": "bytes",
+              "one_way_flag": "bytes", "acc_sum": "elements",
               "acc_min": "elements", "fence": "ranks", "cas": "elements", "fop_sum": "elements"}
 PARAMETERS.update({name: "neighbours" for name in ("post", "start", "complete", "wait", "pscw")})
 
@@ -154,6 +156,8 @@ class Document(unittest.TestCase):
             values = {"s": range(24, 1 << 20, 40008), "p": (3, 5, 7), "k": (1, 4, 7), "": (1,)}
             if measured == "put_rate":
                 values["s"] = range(24, 4096, 1000)
+            if measured in ("notified_put", "one_way_flag"):
+                values["s"] = range(24, 65536, 4008)
             for value in values[function.parameter]:
                 error = fits.relative(self.predicted(function.name, value), cost(value))
                 if error > 0.1:
@@ -232,6 +236,12 @@ class Questions(unittest.TestCase):
         self.assertEqual(found["answer"], "either")
         self.assertEqual(found["turns"], "lock_all is faster from 2 targets on")
 
+    def test_notify_or_flag(self):
+        found = questions.notify_or_flag(self.doc, "one node", 8)
+        self.assertEqual(found["answer"], "notified put")
+        self.assertAlmostEqual(found["ratio"], 400.24 / 180.24, delta=0.02)
+        self.assertEqual(questions.notify_or_flag(self.doc, "one node", 65536)["answer"], "either")
+
     def test_a_function_that_is_missing(self):
         with self.assertRaisesRegex(questions.NoModel, "P_put for between nodes"):
             questions.one_put_or_many(self.doc, "between nodes", 8, 10)
@@ -277,7 +287,7 @@ class Files(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stderr)
         root = xml.etree.ElementTree.parse(self.at / "fompi-model.svg").getroot()
         text = "".join(root.itertext())
-        for words in ("P_put", "P_fence", "P_pscw", "P_lock_all", "64 KiB", "libfompi 0 on MPI 1"):
+        for words in ("P_put", "P_notify", "P_acc,min", "P_fence", "P_pscw", "P_lock_all", "64 KiB", "libfompi 0 on MPI 1"):
             self.assertIn(words, text)
 
     def test_the_commands(self):
@@ -348,6 +358,7 @@ def test_in_a_job_of_mpirun(mpi, measure):
 def test_plain(measure):
     doc = measure(TOOL, "-n", "2", "--mpi", "openmpi", "--plain")
     assert (doc["job"]["layer"], doc["job"]["transports"]) == ("the MPI's own", [])
+    assert missing(doc, "one node") == ["P_notify"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="simulated nodes need root")

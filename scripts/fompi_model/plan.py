@@ -34,6 +34,7 @@ class Plan:
         top = 64 * KIB if quick else 4 * MIB
         self.repeats = 1 if quick else 3
         ranges = {"bytes": (8, top, 64, 8), "rate": (8, 4 * KIB, 64, 8),
+                  "one_way": (8, 64 * KIB, 64, 8),
                   "elements": (2, top // 8, 8, 1)}
         if quick:  # powers of two alone
             ranges = {kind: (low, high, 2 * high, 1) for kind, (low, high, _, _) in ranges.items()}
@@ -76,6 +77,7 @@ class Plan:
         constants = [[",".join(CONSTANTS), *pair], [",".join(SINGLE), "--values", "1", *pair]]
         parts = [["put,get", "--values", listed(self.values("bytes")), *pair],
                   ["put_rate", "--values", listed(self.values("rate")), *pair],
+                  ["notified_put,one_way_flag", "--values", listed(self.values("one_way")), *pair],
                   ["acc_sum,acc_min", "--values", listed(self.values("elements")), *pair]]
         # In these all ranks wait for others, so that it matters where the system runs them.
         together = [["fence", "--ranks", str(count), *seconds] for count in self.rank_counts()]
@@ -98,13 +100,14 @@ class Plan:
 
     def expected(self):
         """About how many points one place has."""
-        sizes = 2 * len(self.values("bytes")) + len(self.values("rate"))
+        sizes = 2 * (len(self.values("bytes")) + len(self.values("one_way")))
+        sizes += len(self.values("rate"))
         few = (10 + 6 * len(self.rank_counts())) * self.repeats
         return self.passes * (sizes + 2 * len(self.values("elements")) + few)
 
     def is_used(self, name, value):
-        kind = {"put": "bytes", "get": "bytes", "put_rate": "rate", "acc_sum": "elements",
-                "acc_min": "elements"}.get(name)
+        kind = {"put": "bytes", "get": "bytes", "put_rate": "rate", "notified_put": "one_way",
+                "one_way_flag": "one_way", "acc_sum": "elements", "acc_min": "elements"}.get(name)
         return kind is None or value in self.used[kind]
 
 

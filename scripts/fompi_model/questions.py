@@ -91,6 +91,13 @@ def one_put_or_many(doc, where, size, count):
                   "one flush", ways, said)
 
 
+def notify_or_flag(doc, where, size):
+    """Both with the time until the target knows of the data."""
+    ways = [Way(doc, where, "notified put", [(1, "P_notify", size)]),
+            Way(doc, where, "put and flag", [(1, "P_flag", size)])]
+    return answer(f"a notified put of {counted(size, 'byte')}, or a put, a flush and a flag", ways)
+
+
 def lock_or_lock_all(doc, where, targets):
     lock = lambda n: Way(doc, where, "lock", [(n, "P_lock,shrd", 1), (n, "P_unlock,shrd", 1)])
     every = lambda n: Way(doc, where, "lock_all", [(1, "P_lock_all", 1), (1, "P_unlock_all", 1)])
