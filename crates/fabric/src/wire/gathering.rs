@@ -73,7 +73,7 @@ impl Departures {
     /// operation: at once, unless it is one of a burst. `waits`: the waits of this process so far.
     /// A burst ends with the next wait. An earlier notification of it has left in the last 30 us,
     /// or still waits among the requests that are not sent (`unsent`). `lent`: the number of the
-    /// last request that uses memory of the user: the notification behind such a one leaves at once.
+    /// last request that uses memory of the user: a notification behind such a one leaves at once.
     pub fn notification_leaves(
         &mut self,
         (waits, lent): (u64, u64),
