@@ -78,17 +78,21 @@ pub fn cookie() -> (u64, u64) {
 }
 
 /// Returns bytes that processes have in common if they are on one machine, since it was started;
-/// none if it does not tell.
-pub fn boot() -> &'static [u8] {
+/// `None` if they cannot be read now.
+pub fn boot() -> Option<&'static [u8]> {
     static BOOT: OnceLock<Vec<u8>> = OnceLock::new();
-    BOOT.get_or_init(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+    if let Some(known) = BOOT.get() {
+        return Some(known);
+    }
+    let read = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(BOOT.get_or_init(|| read))
 }
 
 /// Returns bytes that processes have in common if and only if they are on one machine, since it was
 /// started, and in one network namespace: then they reach each other's sockets in the abstract
 /// namespace ([`passing`](super::passing)).
 pub fn machine() -> Vec<u8> {
-    let mut machine = boot().to_vec();
+    let mut machine = boot().unwrap_or_default().to_vec();
     machine.extend(namespace("net"));
     machine
 }
@@ -97,7 +101,7 @@ pub fn machine() -> Vec<u8> {
 /// same machine since it was started, and may open their files if they are of one user: its name,
 /// the id of its start, and the namespaces of processes and of users.
 pub fn place() -> Vec<u8> {
-    let mut place = boot().to_vec();
+    let mut place = boot().unwrap_or_default().to_vec();
     place.extend(std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default());
     place.extend(namespace("pid"));
     place.extend(namespace("user"));

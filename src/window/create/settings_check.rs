@@ -17,7 +17,8 @@
 //!
 //! A number n of rank r is two words, `n << 32 | r` and `(NUMBER_MAX - n) << 32 | r`: their
 //! minimums over all ranks are the least and the greatest number, each with a rank that has it. The
-//! words of fact 0 have the number itself in place of the rank.
+//! words of fact 0 have the number itself in place of the rank. Both words of a machine that is not
+//! known are of [`NUMBER_MAX`], so that they decide nothing.
 //!
 //! On a rank without libfompi the MPI's own MPI_Win_create runs. That of MPICH does not interfere
 //! with this call, which then waits ([`FirstCallWait`]). That of Open MPI creates a communicator,
@@ -39,8 +40,9 @@ const WORDS: usize = 2 * FACTS;
 /// ranks, so that data of an earlier call in the buffers of an MPI are not mistaken for a result.
 const MAGIC: u32 = 0x666f_6d70;
 const NUMBER_MAX: u32 = i32::MAX as u32;
-/// The fact that may differ between ranks.
+/// The fact that may differ between ranks, and its number if it is not known.
 const MACHINE: usize = 4;
+const UNKNOWN: u32 = u32::MAX;
 
 /// The number of the sources, as eight hexadecimal digits. Scripts find it in the library's file by
 /// the text in front of it.
@@ -53,7 +55,7 @@ const fn in_place(text: &str) -> &[u8; 20] {
     }
 }
 
-/// The numbers of this rank, at most [`NUMBER_MAX`].
+/// The numbers of this rank, at most [`NUMBER_MAX`]; [`UNKNOWN`] is one of the machine.
 struct Facts([u32; FACTS]);
 
 impl Facts {
@@ -62,13 +64,14 @@ impl Facts {
         let build = &core::hint::black_box(&BUILD)[12..];
         let build = str::from_utf8(build).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok());
         let per_node = config.ranks_per_node.unwrap_or(0);
+        let machine = process::boot().map(|boot| process::number_of(boot).low_u32());
         let mut facts = [0; FACTS];
         facts[..=MACHINE].copy_from_slice(&[
             (MAGIC ^ size) & NUMBER_MAX,
             build.unwrap_or(0) & NUMBER_MAX,
             u32::from(config.disable),
             per_node.min(NUMBER_MAX),
-            process::number_of(process::boot()).low_u32() & NUMBER_MAX,
+            machine.map_or(UNKNOWN, |machine| machine & NUMBER_MAX),
         ]);
         Facts(facts)
     }
@@ -78,7 +81,11 @@ impl Facts {
         core::array::from_fn(|at| {
             let number = self.0[at / 2];
             let from = if at < 2 { number } else { rank.0 };
-            let number = if at % 2 == 0 { number } else { NUMBER_MAX - number };
+            let number = match (number, at % 2) {
+                (UNKNOWN, _) => NUMBER_MAX,
+                (number, 0) => number,
+                (number, _) => NUMBER_MAX - number,
+            };
             i64::from(number) << 32 | i64::from(from)
         })
     }
@@ -113,10 +120,10 @@ fn split(word: i64) -> (u32, u32) {
     ((word >> 32).cast_unsigned().low_u32(), word.cast_unsigned().low_u32())
 }
 
-/// Whether all ranks are on one machine. `all`: the minimums of their words.
+/// Whether all ranks that know their machine are on one. `all`: the minimums of their words.
 fn one_machine(all: &[i64; WORDS]) -> bool {
     let [least, rest] = [0, 1].map(|word| split(all[2 * MACHINE + word]).0);
-    least == NUMBER_MAX.wrapping_sub(rest)
+    least >= NUMBER_MAX.wrapping_sub(rest)
 }
 
 /// Fails on all ranks if they differ. Returns whether all of them may be on one machine: if not,
