@@ -202,8 +202,14 @@ mod tests {
     fn ranks_of_several_machines_do_not_differ() {
         let on = |machine| [MAGIC, 7, 0, 0, machine, 0, 0, 0];
         assert_eq!(found(&[on(4), on(5), on(4)]), [const { None }; 3]);
-        for (machines, one) in [(vec![4, 4, 4], true), (vec![4, 5, 4], false), (vec![5, 4], false)]
-        {
+        for (machines, one) in [
+            (vec![4, 4, 4], true),
+            (vec![4, 5, 4], false),
+            (vec![5, 4], false),
+            (vec![4, UNKNOWN, 4], true),
+            (vec![UNKNOWN, 4, 5], false),
+            (vec![UNKNOWN, UNKNOWN], true),
+        ] {
             let all: Vec<_> = machines.iter().map(|machine| on(*machine)).collect();
             assert_eq!(one_machine(&least(&all)), one, "{machines:?}");
         }
