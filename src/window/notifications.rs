@@ -58,8 +58,10 @@ impl AwaitedCounters {
     /// Returns this as text, with the present value of the counter, or of the highest of them.
     pub fn text(self, window: &Window) -> String {
         let AwaitedCounters { first, last, threshold, .. } = self;
-        let values = |counters: &Notifications| (first..=last).map(|i| counters.value(i)).max();
-        let highest = window.notifications.get().and_then(values).unwrap_or(0).cast_signed();
+        // Signed, as in `reached`.
+        let value = |counters: &Notifications, index| counters.value(index).cast_signed();
+        let values = |counters| (first..=last).map(|index| value(counters, index)).max();
+        let highest = window.notifications.get().and_then(values).unwrap_or(0);
         match first == last {
             true => format!(", for counter {first}, which is {highest}, to reach {threshold}"),
             false => format!(
