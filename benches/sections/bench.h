@@ -121,6 +121,12 @@ int run_commands(int argc, char **argv);
 extern const Measurement *const tables[];
 _Noreturn void leave(int status);
 
+/* The bytes of a transfer, and of one of a thousand transfers. */
+#define ALL_SIZES                                                                                \
+    "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,"   \
+    "1048576,2097152,4194304"
+#define RATE_SIZES "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"
+
 /* The tables of rma_bench, each in a file of its own, which end with a row without a name. */
 extern const Measurement transfers[], derived[], overlaps[], computings[], atomics[], epochs[],
     locks[], creation[], memories[], messages[], by_hand[], by_threads[], one_ways[], notified[];

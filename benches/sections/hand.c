@@ -177,10 +177,6 @@ POINT(cas, "elements", ORIGIN, swap, prepare_numbers, verify_swapped, 1)
 POINT(lock_unlock, "ranks", ORIGIN, lock_unlock, prepare, verify_lock, 1)
 POINT(lock_contended, "ranks", ALL, lock_unlock, prepare, verify_locks, 1)
 
-#define SIZES                                                                                    \
-    "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,"   \
-    "1048576,2097152,4194304"
-#define RATE_SIZES "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"
 #define ROW(name, parameter, values, what)                                                       \
     {                                                                                            \
         "hand_" #name, parameter, values, what, NO_WINDOW, (size_t)8 << 20, 2, {0}, NULL, NULL,  \
@@ -188,9 +184,9 @@ POINT(lock_contended, "ranks", ALL, lock_unlock, prepare, verify_locks, 1)
     }
 
 const Measurement by_hand[] = {
-    ROW(put, "bytes", SIZES, "memcpy to shared memory"),
-    ROW(get, "bytes", SIZES, "memcpy from shared memory"),
-    ROW(flag, "bytes", SIZES, "memcpy and a flag that the other rank polls, half a round trip"),
+    ROW(put, "bytes", ALL_SIZES, "memcpy to shared memory"),
+    ROW(get, "bytes", ALL_SIZES, "memcpy from shared memory"),
+    ROW(flag, "bytes", ALL_SIZES, "memcpy and a flag that the other rank polls, half a round trip"),
     ROW(put_rate, "bytes", RATE_SIZES, "one of 1,000 memcpys before a fence instruction"),
     ROW(acc_sum, "elements", "1,10,100,1000,10000,100000", "an atomic addition to each integer"),
     ROW(acc_sum_double, "elements", "1,10,100,1000,10000,100000",

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZES                                                                                    \
-    "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,"   \
-    "1048576,2097152,4194304"
-#define RATE_SIZES "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"
 enum { IN_FLIGHT = 16, RATE = 1000, NEIGHBOURS_MAX = 64 };
 static const size_t BYTES = (size_t)4 << 20;
 static char *out, *in;
@@ -87,8 +83,8 @@ static void ring_point(long neighbours) {
     }
 
 const Measurement messages[] = {
-    ROW("send_recv", SIZES, "half a round trip of send and recv", ping_pong, 2, verify_both),
-    ROW("send_bandwidth", SIZES, "one of 16 isends and irecvs before an answer", in_flight,
+    ROW("send_recv", ALL_SIZES, "half a round trip of send and recv", ping_pong, 2, verify_both),
+    ROW("send_bandwidth", ALL_SIZES, "one of 16 isends and irecvs before an answer", in_flight,
         IN_FLIGHT, verify),
     ROW("send_rate", RATE_SIZES, "one of 1,000 isends and irecvs before an answer", rate, RATE,
         verify),

@@ -8,12 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIZES                                                                                    \
-    "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,"   \
-    "1048576,2097152,4194304"
 #define SIZES_OF_INTEGERS                                                                        \
     "8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576"
-#define RATE_SIZES "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"
 #define WINDOW_BYTES (8 * MIB)
 enum { COUNTER, COUNTERS, RATE = 1000, NOTIFICATIONS = 5 };
 
@@ -260,8 +256,8 @@ static void calls_point(long ranks) {
 #define ONE_WAY(name, sizes, call) ROW(name, sizes, "half a round trip of " call " and wait_notify")
 
 const Measurement notified[] = {
-    ONE_WAY(notified_put, SIZES, "put_notify"),
-    ONE_WAY(notified_get, SIZES, "get_notify"),
+    ONE_WAY(notified_put, ALL_SIZES, "put_notify"),
+    ONE_WAY(notified_get, ALL_SIZES, "get_notify"),
     ONE_WAY(notified_acc, SIZES_OF_INTEGERS, "accumulate_notify, sum of integers,"),
     ONE_WAY(notified_get_acc, SIZES_OF_INTEGERS, "get_accumulate_notify, sum of integers,"),
     ROW(notified_put_rate, RATE_SIZES, "one of 1,000 put_notify before a flush"),

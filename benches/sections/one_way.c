@@ -3,9 +3,6 @@
  * that of `notified_put` for notified operations. */
 #include "bench.h"
 
-#define SIZES                                                                                    \
-    "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,"   \
-    "1048576,2097152,4194304"
 #define WINDOW_BYTES (8 * MIB)
 static const size_t FLAG_AT = WINDOW_BYTES - 64;
 /* An MPI may need a call of the target to carry out a put, which a load is not. */
@@ -99,7 +96,7 @@ static int verify_pscw(long bytes) { return verify(by_pscw, bytes); }
 
 #define ROW(way, what, scope)                                                                    \
     {                                                                                            \
-        "one_way_" #way, "bytes", SIZES, "half a round trip of " what, scope, WINDOW_BYTES, 2,   \
+        "one_way_" #way, "bytes", ALL_SIZES, "half a round trip of " what, scope, WINDOW_BYTES, 2,   \
             {ALL, by_##way, NULL, NULL, 0, 2}, prepare, verify_##way, NULL                    \
     }
 

@@ -1,9 +1,6 @@
 /* Put and get of contiguous bytes by rank 0: latency, bandwidth, message rate. */
 #include "bench.h"
 
-#define SIZES                                                                                    \
-    "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,"   \
-    "1048576,2097152,4194304"
 enum { IN_FLIGHT = 16, RATE = 1000 };
 static const size_t BYTES = (size_t)8 << 20;
 static long seed;
@@ -114,22 +111,21 @@ static int verify_get_rate(long bytes) { return verify_get(bytes, RATE); }
         name, "bytes", values, what, IN_LOCK_ALL, (size_t)8 << 20, 2,                            \
             {ORIGIN, call, NULL, after, 0, operations}, prepare_##kind, check, NULL              \
     }
-#define RATE_SIZES "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"
 
 const Measurement transfers[] = {
-    ROW("put", SIZES, "put and flush", put, NULL, 1, put, verify_put_one),
-    ROW("get", SIZES, "get and flush", get, NULL, 1, get, verify_get_one),
-    ROW("put_bandwidth", SIZES, "one of 16 puts before a flush", put_in_flight, NULL, IN_FLIGHT,
+    ROW("put", ALL_SIZES, "put and flush", put, NULL, 1, put, verify_put_one),
+    ROW("get", ALL_SIZES, "get and flush", get, NULL, 1, get, verify_get_one),
+    ROW("put_bandwidth", ALL_SIZES, "one of 16 puts before a flush", put_in_flight, NULL, IN_FLIGHT,
         put, verify_put_in_flight),
-    ROW("get_bandwidth", SIZES, "one of 16 gets before a flush", get_in_flight, NULL, IN_FLIGHT,
+    ROW("get_bandwidth", ALL_SIZES, "one of 16 gets before a flush", get_in_flight, NULL, IN_FLIGHT,
         get, verify_get_in_flight),
     ROW("put_rate", RATE_SIZES, "one of 1,000 puts before a flush", put_rate, NULL, RATE, put,
         verify_put_rate),
     ROW("get_rate", RATE_SIZES, "one of 1,000 gets before a flush", get_rate, NULL, RATE, get,
         verify_get_rate),
-    ROW("rput_wait", SIZES, "put with a request, and wait", put_request, NULL, 1, put,
+    ROW("rput_wait", ALL_SIZES, "put with a request, and wait", put_request, NULL, 1, put,
         verify_put_request),
-    ROW("rget_wait", SIZES, "get with a request, and wait", get_request, NULL, 1, get,
+    ROW("rget_wait", ALL_SIZES, "get with a request, and wait", get_request, NULL, 1, get,
         verify_get_one),
     {"put_start", "bytes", RATE_SIZES, "one of 1,000 puts, without the flush", IN_LOCK_ALL,
      (size_t)8 << 20, 2, {ORIGIN, put_start, NULL, flush_after, 1, RATE}, prepare_put,

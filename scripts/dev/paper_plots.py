@@ -1,6 +1,6 @@
-"""The plots of scripts/paper, by matplotlib: a file of SVG for each panel. A panel has one
-measurement or one application, and a line for each engine; or the ways of a figure that do the same, and a
-line for each of them."""
+"""The plots of scripts/paper, by matplotlib: a file of SVG for each panel. A panel shows one
+measurement or application with a line for each engine, or one task with a line for each measurement
+that does it."""
 
 import math
 import re

@@ -4,7 +4,7 @@
 //!
 //! A counter is the words of one number in the views of the node and of the device, as the words of
 //! a table. They are links, so that the simulator also notices a request that is under way to a
-//! counter when its owner begins anew.
+//! counter when its owner gets new counters.
 
 use crate::fabric::layout;
 use crate::fabric::{WordAt, WordId, Words};
@@ -182,9 +182,9 @@ enum Slip {
     Nothing,
     /// a reset returns another value than the one that it takes off
     ResetTwice,
-    /// counters begin anew before all ranks have ended their operations
+    /// a rank gets new counters before all ranks have ended their operations
     BeginEarly,
-    /// notifications are sent before all counters have begun anew
+    /// a rank notifies before all ranks have their new counters
     SendEarly,
 }
 
@@ -218,9 +218,8 @@ fn resets(fault: Fault, slip: Slip) -> impl Fn(&Sim) + 'static {
     }
 }
 
-/// All ranks notify each other, and then begin anew with other counters, in the memory of those
-/// before, as FOMPI_Win_set_num_notify does: the end of all operations and a meeting, the new
-/// counters, and a meeting.
+/// All ranks notify each other, and then get new counters in the same memory, as
+/// FOMPI_Win_set_num_notify does: they end all operations, meet, make the counters, and meet again.
 fn changes(fault: Fault, slip: Slip) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let mut process = Process::new(sim, fault);
