@@ -7,6 +7,10 @@ use crate::request::{Leaves, Order, Work};
 /// Time after which a request that has left is likely to be answered. A burst of puts is shorter.
 const ANSWERED_AFTER: Duration = Duration::from_micros(30);
 
+/// Notifications that leave at once between two waits, before others are gathered: a program that
+/// exchanges data with another process sends it a few parts, and computes before it waits.
+const NOTIFICATIONS_AT_ONCE: u32 = 4;
+
 /// When the requests of a connection leave.
 pub struct Departures {
     /// whether the device sends several requests at once
@@ -27,6 +31,8 @@ struct Notification {
     waits: u64,
     /// the last request before it that uses memory of the user
     lent: u64,
+    /// how many have left at once since the last wait
+    left: u32,
     /// when it left at once, or began to gather others
     at: Instant,
     /// whether it was gathered
@@ -71,9 +77,10 @@ impl Departures {
 
     /// Decides when the notification of an operation leaves, with the puts and gets of that
     /// operation: at once, unless it is one of a burst. `waits`: the waits of this process so far.
-    /// A burst ends with the next wait. An earlier notification of it has left in the last 30 us,
-    /// or still waits among the requests that are not sent (`unsent`). `lent`: the number of the
-    /// last request that uses memory of the user: a notification behind such a one leaves at once.
+    /// A burst ends with the next wait. [`NOTIFICATIONS_AT_ONCE`] of it have left, the last one in
+    /// the last 30 us, or an earlier one still waits among the requests that are not sent
+    /// (`unsent`). `lent`: the number of the last request that uses memory of the user: a
+    /// notification behind such a one leaves at once.
     pub fn notification_leaves(
         &mut self,
         (waits, lent): (u64, u64),
@@ -84,6 +91,10 @@ impl Departures {
             && last.waits == waits
             && last.lent == lent
         {
+            if last.left < NOTIFICATIONS_AT_ONCE {
+                (last.left, last.at) = (last.left + 1, Instant::now());
+                return Leaves::AtOnce;
+            }
             if last.gathered && unsent() {
                 return Leaves::Soon;
             }
@@ -93,7 +104,8 @@ impl Departures {
             return if last.gathered { Leaves::Soon } else { Leaves::AtOnce };
         }
         if self.gathers {
-            self.last = Some(Notification { waits, lent, at: Instant::now(), gathered: false });
+            let at = Instant::now();
+            self.last = Some(Notification { waits, lent, left: 1, at, gathered: false });
         }
         Leaves::AtOnce
     }
@@ -149,12 +161,14 @@ mod tests {
     #[test]
     fn a_burst_of_notifications_is_gathered_until_a_wait() {
         let mut departures = Departures::new(true);
-        assert_eq!(notified(&mut departures, 5, false), Leaves::AtOnce);
+        for _ in 0..NOTIFICATIONS_AT_ONCE {
+            assert_eq!(notified(&mut departures, 5, false), Leaves::AtOnce);
+        }
         // At most 30 us later, unless the machine has stopped meanwhile.
         let in_time = Instant::now();
-        let second = notified(&mut departures, 5, false);
+        let next = notified(&mut departures, 5, false);
         if in_time.elapsed() < ANSWERED_AFTER / 2 {
-            assert_eq!(second, Leaves::Soon);
+            assert_eq!(next, Leaves::Soon);
         }
         let lent = departures.notification_leaves((5, 6), || false);
         assert_eq!(lent, Leaves::AtOnce, "lent memory");
@@ -166,7 +180,8 @@ mod tests {
     #[test]
     fn a_notification_joins_others_that_are_not_sent() {
         let mut departures = Departures::new(true);
-        let last = Notification { waits: 5, lent: 4, at: Instant::now(), gathered: true };
+        let (left, at) = (NOTIFICATIONS_AT_ONCE, Instant::now());
+        let last = Notification { waits: 5, lent: 4, left, at, gathered: true };
         departures.last = Some(last);
         std::thread::sleep(2 * ANSWERED_AFTER);
         assert_eq!(notified(&mut departures, 5, true), Leaves::Soon);
