@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::fabric::Way;
 use crate::fabric::location::Unmapped;
 pub use crate::fabric::shm::mapped::copy;
+use crate::fabric::word_copies::{both_ends, some_bytes};
 use crate::number::{Number, Offset};
 use core::hint::black_box;
 
@@ -81,8 +82,8 @@ unsafe fn one_block(to: *mut u8, from: *const u8, bytes: u64) {
             4 if aligned(4) => element::<u32>(to, from),
             12 => some_bytes::<12>(to, from),
             16 => some_bytes::<16>(to, from),
-            17..=32 => both_ends::<16>(to, from, bytes),
-            33..=64 => both_ends::<32>(to, from, bytes),
+            17..=32 => both_ends::<16>(to, from, bytes.to_usize()),
+            33..=64 => both_ends::<32>(to, from, bytes.to_usize()),
             _ => copy(to, from, bytes),
         }
     }
@@ -204,8 +205,8 @@ unsafe fn each_place(
         16 => each!(some_bytes::<16>),
         24 => each!(some_bytes::<24>),
         32 => each!(some_bytes::<32>),
-        17..=32 => each!(both_ends::<16>, bytes),
-        33..=64 => each!(both_ends::<32>, bytes),
+        17..=32 => each!(both_ends::<16>, bytes.to_usize()),
+        33..=64 => each!(both_ends::<32>, bytes.to_usize()),
         _ => each!(copy, bytes),
     }
 }
@@ -218,36 +219,6 @@ unsafe fn each_place(
 unsafe fn element<T: Copy>(to: *mut u8, from: *const u8) {
     // SAFETY: guaranteed by the caller.
     unsafe { to.cast::<T>().write_volatile(from.cast::<T>().read_volatile()) };
-}
-
-/// Copies `BYTES` bytes through registers.
-///
-/// # Safety
-/// They may be read and written.
-#[inline(always)]
-unsafe fn some_bytes<const BYTES: usize>(to: *mut u8, from: *const u8) {
-    let (to, from) = (to.cast::<[u8; BYTES]>(), from.cast::<[u8; BYTES]>());
-    // SAFETY: the caller's promise; bytes have no alignment.
-    unsafe { to.write(from.read()) };
-}
-
-/// Copies `bytes` bytes through registers: the first `BYTES` and the last `BYTES`, which may
-/// overlap.
-///
-/// # Safety
-/// They may be read and written, and are `BYTES` at least and twice as many at most.
-#[inline(always)]
-unsafe fn both_ends<const BYTES: usize>(to: *mut u8, from: *const u8, bytes: u64) {
-    let last = bytes.to_usize() - BYTES;
-    let last_from = from.wrapping_add(last).cast::<[u8; BYTES]>();
-    let last_to = to.wrapping_add(last).cast::<[u8; BYTES]>();
-    let (from, to) = (from.cast::<[u8; BYTES]>(), to.cast::<[u8; BYTES]>());
-    // SAFETY: the caller's promise; bytes have no alignment.
-    unsafe {
-        let (first, last) = (from.read(), last_from.read());
-        to.write(first);
-        last_to.write(last);
-    }
 }
 
 /// Blocks at equal distances.

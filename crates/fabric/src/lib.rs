@@ -64,7 +64,7 @@ mod verbs;
 #[cfg(not(loom))]
 mod wire;
 #[cfg(not(loom))]
-mod word_copies;
+pub mod word_copies;
 
 #[cfg(all(any(test, fuzzing), not(loom)))]
 pub use tcp::{tcp_answers, tcp_requests};

@@ -1,7 +1,8 @@
 //! Copies between blocks of memory and contiguous bytes. Other threads and processes may read and
 //! write the blocks at the same time: an aligned word of a block is one load or one store.
 
-use crate::word_copies;
+use crate::sync::{Ordering, fence};
+use crate::word_copies::{self, both_ends, some_bytes};
 
 /// Copies blocks of `bytes` bytes to contiguous memory. `place` returns the address of each.
 ///
@@ -24,6 +25,14 @@ pub unsafe fn pack(
         // SAFETY: as above.
         8 => each(blocks, ends, |to, from| unsafe { load::<u64>(to, from) }),
         // SAFETY: as above.
+        12 => each(blocks, ends, |to, from| unsafe { some_bytes::<12>(to, from) }),
+        // SAFETY: as above.
+        24 => each(blocks, ends, |to, from| unsafe { some_bytes::<24>(to, from) }),
+        // SAFETY: as above.
+        16..=32 => each(blocks, ends, |to, from| unsafe { both_ends::<16>(to, from, bytes) }),
+        // SAFETY: as above.
+        33..=64 => each(blocks, ends, |to, from| unsafe { both_ends::<32>(to, from, bytes) }),
+        // SAFETY: as above.
         _ => each(blocks, ends, |to, from| unsafe { word_copies::load_into(to, from, bytes) }),
     }
 }
@@ -39,6 +48,8 @@ pub unsafe fn unpack(
     place: impl Fn(usize) -> *mut u8,
 ) {
     let ends = |n: usize| (place(n), from.wrapping_add(n * bytes));
+    // Release: a reader that sees a block sees what was stored before it.
+    fence(Ordering::Release);
     match bytes {
         // SAFETY: guaranteed by the caller, for each block.
         1 => each(blocks, ends, |to, from| unsafe { to.write_volatile(*from) }),
@@ -48,6 +59,14 @@ pub unsafe fn unpack(
         4 => each(blocks, ends, |to, from| unsafe { store::<u32>(to, from) }),
         // SAFETY: as above.
         8 => each(blocks, ends, |to, from| unsafe { store::<u64>(to, from) }),
+        // SAFETY: as above.
+        12 => each(blocks, ends, |to, from| unsafe { some_bytes::<12>(to, from) }),
+        // SAFETY: as above.
+        24 => each(blocks, ends, |to, from| unsafe { some_bytes::<24>(to, from) }),
+        // SAFETY: as above.
+        16..=32 => each(blocks, ends, |to, from| unsafe { both_ends::<16>(to, from, bytes) }),
+        // SAFETY: as above.
+        33..=64 => each(blocks, ends, |to, from| unsafe { both_ends::<32>(to, from, bytes) }),
         // SAFETY: as above.
         _ => each(blocks, ends, |to, from| unsafe {
             word_copies::store(to, core::slice::from_raw_parts(from, bytes))

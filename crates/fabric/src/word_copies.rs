@@ -117,6 +117,36 @@ unsafe fn copy_part<T: Copy>(to: *mut u8, from: *const u8, bytes: usize, end: us
     }
 }
 
+/// Copies `BYTES` bytes through registers.
+///
+/// # Safety
+/// They may be read and written.
+#[inline(always)]
+pub unsafe fn some_bytes<const BYTES: usize>(to: *mut u8, from: *const u8) {
+    let (to, from) = (to.cast::<[u8; BYTES]>(), from.cast::<[u8; BYTES]>());
+    // SAFETY: the caller's promise; bytes have no alignment.
+    unsafe { to.write(from.read()) };
+}
+
+/// Copies `bytes` bytes through registers: the first `BYTES` and the last `BYTES`, which may
+/// overlap.
+///
+/// # Safety
+/// They may be read and written, and are `BYTES` at least and twice as many at most.
+#[inline(always)]
+pub unsafe fn both_ends<const BYTES: usize>(to: *mut u8, from: *const u8, bytes: usize) {
+    let last = bytes - BYTES;
+    let last_from = from.wrapping_add(last).cast::<[u8; BYTES]>();
+    let last_to = to.wrapping_add(last).cast::<[u8; BYTES]>();
+    let (from, to) = (from.cast::<[u8; BYTES]>(), to.cast::<[u8; BYTES]>());
+    // SAFETY: the caller's promise; bytes have no alignment.
+    unsafe {
+        let (first, last) = (from.read(), last_from.read());
+        to.write(first);
+        last_to.write(last);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
