@@ -78,6 +78,8 @@ pub trait ServedStreams {
     fn change(&self, served: &Self::Served, events: i32, number: u64) -> Result<()>;
     /// Serves a connection once.
     fn serve(&self, served: &mut Self::Served, buffer: &mut [u8]) -> Next;
+    /// Acknowledges what a connection has received.
+    fn acknowledge(&self, served: &Self::Served);
     /// Wakes the service thread for events of the connections, or not. Events that are there
     /// already wake it at once.
     fn wake_thread(&self, wakes: bool);
@@ -102,6 +104,8 @@ struct Table<C> {
     free: Vec<usize>,
     /// those that are to be served again before a server waits, each once
     again: VecDeque<usize>,
+    /// those that were served since a rank has acknowledged what they have received, each once
+    unacknowledged: Vec<usize>,
     /// rounds in a row in which all that was served waited for a lock
     waiting_rounds: u32,
     buffer: Vec<u8>,
@@ -140,6 +144,8 @@ struct Entry<C> {
     watched: i32,
     /// whether it is to be served again
     again: bool,
+    /// whether it is in the list of those that are to be acknowledged
+    is_unacknowledged: bool,
     /// whether its stream has ended: no other event comes
     ended: bool,
 }
@@ -152,6 +158,7 @@ impl<S: ServedStreams> Connections<S> {
             list: Vec::new(),
             free: Vec::new(),
             again: VecDeque::new(),
+            unacknowledged: Vec::new(),
             waiting_rounds: 0,
             buffer: vec![0; S::BUFFER_BYTES],
             turn: Turn::Thread,
@@ -192,6 +199,7 @@ impl<S: ServedStreams> Connections<S> {
             served,
             watched: libc::EPOLLIN,
             again: false,
+            is_unacknowledged: false,
             ended: false,
         });
         let events = reported(entry.watched);
@@ -250,6 +258,17 @@ impl<S: ServedStreams> Connections<S> {
         let mut table = self.table.lock();
         self.begin_turn(&mut table);
         table.steps += 1;
+    }
+
+    /// Acknowledges what was received: the part of a rank that has nothing to do.
+    pub fn acknowledge(&self) {
+        let table = &mut *self.table.lock();
+        for index in table.unacknowledged.drain(..) {
+            if let Some(Some(entry)) = table.list.get_mut(index) {
+                entry.is_unacknowledged = false;
+                self.streams.acknowledge(&entry.served);
+            }
+        }
     }
 
     /// Keeps the turn for a rank whose wait has ended, and which is expected to wait again soon.
@@ -360,6 +379,9 @@ impl<S: ServedStreams> Connections<S> {
         let Some(Some(entry)) = table.list.get_mut(index) else { return };
         entry.ended |= ended;
         let next = self.streams.serve(&mut entry.served, &mut table.buffer);
+        if !core::mem::replace(&mut entry.is_unacknowledged, true) {
+            table.unacknowledged.push(index);
+        }
         if next != Next::AwaitLock {
             table.waiting_rounds = 0;
         }

@@ -1,7 +1,8 @@
 //! Who serves the connections of a process: the service thread, or a rank that waits.
 
 use std::io::Write;
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -28,14 +29,18 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        Pair::over(ours.into(), theirs.into())
+    }
+
+    fn over(ours: OwnedFd, theirs: OwnedFd) -> Pair {
         let (origin, target) = (TcpDevice::open(), TcpDevice::open());
         let mut there = vec![0; WORDS].into_boxed_slice();
         let at = there.as_mut_ptr().expose_provenance() as u64;
         let key = target.expose(at, 8 * WORDS as u64, MemoryOf::Library).unwrap();
-        let (ours, theirs) = UnixStream::pair().unwrap();
         target.accept().unwrap();
-        target.adopt(theirs.into());
-        let link = origin.begin().unwrap().connect(ours.into()).unwrap();
+        target.adopt(theirs);
+        let link = origin.begin().unwrap().connect(ours).unwrap();
         let here = (1..=WORDS as u64).collect();
         Pair { link, target, _origin: origin, there, here, key, number: 0 }
     }
@@ -80,6 +85,48 @@ fn the_rank_serves_while_it_waits_and_the_service_thread_before_and_afterwards()
         drop(serving);
         assert_eq!(pair.first(), 2 * round);
     }
+}
+
+/// Number of segments of a stream that the other end has not acknowledged.
+fn unacknowledged(stream: &TcpStream) -> u32 {
+    // SAFETY: plain data, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
+    let (place, mut bytes) = ((&raw mut info).cast(), size_of_val(&info) as u32);
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: a local variable and its length.
+    let told = unsafe { libc::getsockopt(stream.as_raw_fd(), level, option, place, &mut bytes) };
+    assert_eq!(told, 0);
+    info.tcpi_unacked
+}
+
+#[test]
+fn a_rank_with_nothing_to_do_acknowledges_what_it_has_received() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let theirs = listener.accept().unwrap().0;
+    let sender = ours.try_clone().unwrap();
+    let mut pair = Pair::over(ours.into(), theirs.into());
+    let mut serving = pair.target.serving().unwrap();
+    // The system acknowledges the first segments of a stream at once.
+    for _ in 0..100 {
+        pair.post(Work::Add(1), 1, true);
+        pair.wait(|| _ = serving.step(0));
+    }
+    let (mut awaited, mut prompt) = (0, 0);
+    for round in 1..=20 {
+        pair.here[0] = 1000 + round;
+        pair.post(Work::Write, 1, false);
+        while pair.first() < 1000 + round {
+            serving.step(0);
+        }
+        awaited += unacknowledged(&sender);
+        while serving.step(0) {}
+        prompt += u32::from(unacknowledged(&sender) == 0);
+    }
+    assert!(awaited > 0, "the system has acknowledged each segment at once");
+    // On a loaded machine the service thread may have taken a turn. Every second one is
+    // acknowledged by the system.
+    assert!(prompt > 15, "{prompt} of 20");
 }
 
 #[test]

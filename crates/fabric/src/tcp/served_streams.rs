@@ -9,6 +9,7 @@ use super::connections::{Next, ServedStreams};
 use super::descriptors::Descriptors;
 use super::exposures::Exposures;
 use super::served::{BUFFER_BYTES, Served};
+use super::stream_options;
 
 /// The streams that a process serves.
 pub struct SystemStreams {
@@ -37,6 +38,10 @@ impl ServedStreams for SystemStreams {
 
     fn serve(&self, served: &mut Served, buffer: &mut [u8]) -> Next {
         served.turn(&self.exposures, buffer)
+    }
+
+    fn acknowledge(&self, served: &Served) {
+        stream_options::acknowledge(served.stream());
     }
 
     fn wake_thread(&self, wakes: bool) {

@@ -15,6 +15,8 @@ pub struct Serving {
     ///
     /// [`Connections::wait_max`]: super::connections::Connections::wait_max
     wait_max: i32,
+    /// whether a step has found nothing since the last one that has found requests
+    is_quiet: bool,
     /// whether the turn is kept when this is dropped
     keeps: bool,
 }
@@ -23,11 +25,11 @@ impl Serving {
     /// Begins to serve in place of a thread, which carries out no requests when this returns.
     pub(super) fn begin(thread: Arc<ServiceThread>) -> Serving {
         let wait_max = thread.connections().begin_rank();
-        Serving { thread, events: Events::default(), wait_max, keeps: false }
+        Serving { thread, events: Events::default(), wait_max, is_quiet: false, keeps: false }
     }
 
     /// Waits for requests, for at most this number of milliseconds, and carries them out. Returns
-    /// whether any came.
+    /// whether any came. The first step that finds none acknowledges those before it.
     pub fn step(&mut self, milliseconds: i32) -> bool {
         let most = if self.wait_max < 0 { milliseconds } else { milliseconds.min(self.wait_max) };
         self.events.wait(self.thread.streams(), most);
@@ -38,6 +40,10 @@ impl Serving {
             self.thread.take(&self.events, Server::Rank);
             self.wait_max = self.thread.connections().wait_max(Server::Rank);
         }
+        if !came && !core::mem::replace(&mut self.is_quiet, true) {
+            self.thread.connections().acknowledge();
+        }
+        self.is_quiet &= !came;
         came
     }
 

@@ -289,6 +289,8 @@ impl ServedStreams for Arc<EventList> {
         }
     }
 
+    fn acknowledge(&self, _served: &Served) {}
+
     fn wake_thread(&self, wakes: bool) {
         self.change_state(|state| state.thread_is_deaf = !wakes);
     }
