@@ -5,19 +5,21 @@
     fompi.put_notify(win, data, target_rank, 0) # adds 1 to counter 0 of the target, behind the data
     fompi.wait_notify(win, 0, 1)                # sleeps until the own counter 0 has reached 1
 
-Buffers and targets are given as to `Win.Put` of mpi4py: an object with contiguous memory, such as an
-array of numpy or of `array`, or `[buffer, datatype]`, or `[buffer, count, datatype]`; a target is
-None, a displacement, or `(displacement, count, datatype)`. A buffer is in use until a flush, as
-that of `Win.Put` is. An error of the window is an `MPI.Exception`. Waits let other threads of Python
-run; a signal such as that of Ctrl-C is handled when the wait ends.
+Buffers and targets are given as to `Win.Put` of mpi4py: an object with contiguous memory, such as
+an array of numpy or of `array`, or `[buffer, count]`, `[buffer, datatype]` or `[buffer, count,
+datatype]`; a target is None, a displacement, or `(displacement, count, datatype)`. A buffer is in
+use until a flush, as that of `Win.Put` is: keep it in a variable. An error of the window is an
+`MPI.Exception`. Waits let other threads of Python run; a signal such as that of Ctrl-C is handled
+when the wait ends.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -51,11 +53,25 @@ def _mpi() -> Any:
     return MPI
 
 
-def _handle(thing: Any) -> ctypes.c_size_t:
-    """The handle of an object of mpi4py, as wide as a register."""
+def _number(kind: Any, number: SupportsIndex) -> Any:
+    """A number as an argument of this type of ctypes, which would cut off the bits beyond it."""
+    given = kind(operator.index(number))
+    if given.value != operator.index(number):
+        raise OverflowError(f"{number} has too many bits for a {kind.__name__}")
+    return given
+
+
+_int = functools.partial(_number, ctypes.c_int)
+_count = functools.partial(_number, ctypes.c_int64)
+
+
+def _handle(thing: Any, kind: str) -> ctypes.c_size_t:
+    """The handle of an object of mpi4py of this class, as wide as a register."""
     mpi = _mpi()
-    kind = {4: ctypes.c_uint32, 8: ctypes.c_uint64}[mpi._sizeof(thing)]
-    return ctypes.c_size_t(kind.from_address(mpi._addressof(thing)).value)
+    if not isinstance(thing, getattr(mpi, kind)):
+        raise TypeError(f"an MPI.{kind} is wanted, not {thing!r}")
+    word = {4: ctypes.c_uint32, 8: ctypes.c_uint64}[mpi._sizeof(thing)]
+    return ctypes.c_size_t(word.from_address(mpi._addressof(thing)).value)
 
 
 @functools.lru_cache(maxsize=None)
@@ -96,16 +112,21 @@ def _memory(spec: BufSpec, is_written: bool) -> _Memory:
     """The memory that a buffer or a list with one stands for."""
     mpi = _mpi()
     words: list[Any] = list(spec) if isinstance(spec, (list, tuple)) else [spec]
-    if not 1 <= len(words) <= 3:
-        raise ValueError("a buffer, [buffer, datatype] or [buffer, count, datatype] is wanted")
-    numbers = memoryview(words[0])
+    if len(words) == 2:
+        words.insert(1 if isinstance(words[1], (str, mpi.Datatype)) else 2, None)
+    if len(words) not in (1, 3):
+        raise ValueError("a buffer or [buffer, count, datatype] is wanted, or a part of that")
+    buffer, count, what = words if len(words) == 3 else (words[0], None, None)
+    if buffer is mpi.BOTTOM and count is not None and what is not None:
+        return _Memory(0, operator.index(count), _datatype(what))
+    numbers = memoryview(buffer)
     if not numbers.contiguous:
         raise BufferError("the memory of the buffer is not contiguous")
     kind = getattr(mpi, "buffer", None) or mpi.memory
-    view = kind.frombuffer(words[0], readonly=not is_written)
-    datatype = _datatype(words[-1] if len(words) > 1 else numbers.format)
-    if len(words) == 3:
-        return _Memory(view.address, int(words[1]), datatype)
+    view = kind.frombuffer(buffer, readonly=not is_written)
+    datatype = _datatype(numbers.format if what is None else what)
+    if count is not None:
+        return _Memory(view.address, operator.index(count), datatype)
     extent = datatype.Get_extent()[1]
     if extent <= 0 or view.nbytes % extent != 0:
         raise ValueError(f"{view.nbytes} bytes are no whole number of the datatype's {extent}")
@@ -114,12 +135,13 @@ def _memory(spec: BufSpec, is_written: bool) -> _Memory:
 
 def _target(spec: TargetSpec | None, origin: _Memory) -> tuple[int, int, MPI.Datatype]:
     """Displacement, count and datatype at the target: by default 0, and those of the origin."""
-    given = 0 if spec is None else spec
+    given = () if spec is None else spec
     words: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not 1 <= len(words) <= 3:
+    if len(words) > 3:
         raise ValueError("a displacement or (displacement, count, datatype) is wanted")
-    count = int(words[1]) if len(words) > 1 else origin.number
-    return int(words[0]), count, _datatype(words[2]) if len(words) > 2 else origin.datatype
+    disp = operator.index(words[0]) if words else 0
+    count = operator.index(words[1]) if len(words) > 1 else origin.number
+    return disp, count, _datatype(words[2]) if len(words) > 2 else origin.datatype
 
 
 def _transfer(
@@ -135,15 +157,15 @@ def _transfer(
     _call(
         name,
         ctypes.c_void_p(memory.address),
-        ctypes.c_int64(memory.number),
-        _handle(memory.datatype),
-        ctypes.c_int(rank),
-        ctypes.c_ssize_t(disp),
-        ctypes.c_int64(count),
-        _handle(datatype),
+        _count(memory.number),
+        _handle(memory.datatype, "Datatype"),
+        _int(rank),
+        _count(disp),
+        _count(count),
+        _handle(datatype, "Datatype"),
         *op,
-        ctypes.c_int(index),
-        _handle(win),
+        _int(index),
+        _handle(win, "Win"),
     )
 
 
@@ -171,7 +193,7 @@ def accumulate_notify(
 ) -> None:
     """Combines data as `Win.Accumulate` does, by MPI.SUM if no operation is given, and adds 1 to a
     counter of the target behind them."""
-    handle = _handle(_mpi().SUM if op is None else op)
+    handle = _handle(_mpi().SUM if op is None else op, "Op")
     memory = _memory(origin, False)
     _transfer("FOMPI_Accumulate_notify_c", win, memory, target_rank, index, target, handle)
 
@@ -179,35 +201,35 @@ def accumulate_notify(
 def set_num_notify(win: MPI.Win, number: int, info: MPI.Info | None = None) -> None:
     """Gives this process counters 0 to `number` - 1, all 0. Collective, outside of epochs; each
     process has a number of its own."""
-    given = _handle(_mpi().INFO_NULL if info is None else info)
-    _call("FOMPI_Win_set_num_notify", _handle(win), given, ctypes.c_int(number))
+    given = _handle(_mpi().INFO_NULL if info is None else info, "Info")
+    _call("FOMPI_Win_set_num_notify", _handle(win, "Win"), given, _int(number))
 
 
 def get_num_notify(win: MPI.Win, rank: int) -> int:
     """The number of counters of a process."""
     number = ctypes.c_int()
-    _call("FOMPI_Win_get_num_notify", _handle(win), ctypes.c_int(rank), ctypes.byref(number))
+    _call("FOMPI_Win_get_num_notify", _handle(win, "Win"), _int(rank), ctypes.byref(number))
     return number.value
 
 
 def notify_value(win: MPI.Win, index: int) -> int:
     """The value of a counter of this process. What was counted may be read."""
     value = ctypes.c_int64()
-    _call("FOMPI_Win_get_notify_value", _handle(win), ctypes.c_int(index), ctypes.byref(value))
+    _call("FOMPI_Win_get_notify_value", _handle(win, "Win"), _int(index), ctypes.byref(value))
     return value.value
 
 
 def reset_notify_value(win: MPI.Win, index: int) -> int:
     """Sets a counter of this process to 0, and returns its value before. Loses no notification."""
     value = ctypes.c_int64()
-    _call("FOMPI_Win_reset_notify_value", _handle(win), ctypes.c_int(index), ctypes.byref(value))
+    _call("FOMPI_Win_reset_notify_value", _handle(win, "Win"), _int(index), ctypes.byref(value))
     return value.value
 
 
 def wait_notify(win: MPI.Win, index: int, threshold: int) -> None:
     """Waits until a counter of this process has reached a threshold: first it spins for a short
     while, then it sleeps."""
-    _call("FOMPI_Win_wait_notify", _handle(win), ctypes.c_int(index), ctypes.c_int64(threshold))
+    _call("FOMPI_Win_wait_notify", _handle(win, "Win"), _int(index), _count(threshold))
 
 
 def wait_any_notify(win: MPI.Win, first: int, number: int, threshold: int) -> int:
@@ -216,10 +238,10 @@ def wait_any_notify(win: MPI.Win, first: int, number: int, threshold: int) -> in
     index = ctypes.c_int()
     _call(
         "FOMPI_Win_wait_any_notify",
-        _handle(win),
-        ctypes.c_int(first),
-        ctypes.c_int(number),
-        ctypes.c_int64(threshold),
+        _handle(win, "Win"),
+        _int(first),
+        _int(number),
+        _count(threshold),
         ctypes.byref(index),
     )
     return index.value
