@@ -116,7 +116,7 @@ def numbers_with_too_many_bits(fompi, win):
 
 def errors(fompi, win):
     wrong_index = 100
-    number = ctypes.CDLL(None).fompi_err_rma_notification()
+    number = fompi.err_rma_notification()
     one = array.array("q", [1])
     check(raises(number, fompi.put_notify, win, one, following, wrong_index), "index at a target")
     check(raises(number, fompi.notify_value, win, -1), "own index")

@@ -24,6 +24,7 @@ from typing import TypedDict
 
 from .notified import (
     accumulate_notify,
+    err_rma_notification,
     get_notify,
     get_num_notify,
     notify_value,
@@ -37,6 +38,7 @@ from .notified import (
 __all__ = [
     "Info",
     "accumulate_notify",
+    "err_rma_notification",
     "get_notify",
     "get_num_notify",
     "info",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "accumulate_notify",
+    "err_rma_notification",
     "get_notify",
     "get_num_notify",
     "notify_value",
@@ -210,6 +211,11 @@ def get_num_notify(win: MPI.Win, rank: int) -> int:
     number = ctypes.c_int()
     _call("FOMPI_Win_get_num_notify", _handle(win, "Win"), _int(rank), ctypes.byref(number))
     return number.value
+
+
+def err_rma_notification() -> int:
+    """The error class of an index that a process does not have."""
+    return int(_function("fompi_err_rma_notification")())
 
 
 def notify_value(win: MPI.Win, index: int) -> int:
