@@ -123,7 +123,7 @@ def surroundings(mpi):
         path = folder / ".bin" / name
         path.write_text(f'#!/bin/sh\nexec {shutil.which(f"{name}.{mpi.name}")} "$@"\n')
         path.chmod(0o755)
-    for name in ("scripts", "examples", "include"):
+    for name in ("scripts", "examples", "include", "fortran"):
         (folder / name).symlink_to(TOP / name)
     (folder / "target" / "release" / "libfompi.so").symlink_to(
         Path(programs.default_library()).resolve())
