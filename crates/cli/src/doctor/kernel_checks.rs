@@ -7,7 +7,7 @@ use fompi_sys::{memfd, memory_limits, vm};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::fmt::Display;
 
-const CONTAINERS: &str = "docs/guide/clusters.md#containers";
+const CONTAINERS: &str = "docs/guide/containers.md";
 const LIMITS: &str = "docs/reference/limits.md#memory-of-the-program";
 
 /// The capability of ptrace(2), a bit of CapEff.

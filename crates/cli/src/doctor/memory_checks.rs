@@ -127,7 +127,7 @@ fn shm() -> Option<Finding> {
         check: "/dev/shm",
         problem: format!("{problem}: host MPIs keep their own segments there (libfompi does not)"),
         remedy: "mount a larger tmpfs there (docker run --shm-size), or delete old files".into(),
-        page: "docs/guide/clusters.md#containers",
+        page: "docs/guide/containers.md",
     })
 }
 
