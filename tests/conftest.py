@@ -60,6 +60,8 @@ def pytest_collection_modifyitems(config, items):
 
 def is_left_out(item, everything):
     conditions = [mark.args[0] for mark in item.iter_markers("left_out")]
+    in_gate = [mark.args[0] for mark in item.iter_markers("left_out_in_gate")]
+    conditions += [] if everything else in_gate
     return (any(condition(item.callspec.params) for condition in conditions)
             or not everything and item.get_closest_marker("nightly") is not None)
 
@@ -72,6 +74,8 @@ def pytest_generate_tests(metafunc):
         in_gate = not metafunc.config.getoption("--everything")
         if "first_mpi" in marks or "first_mpi_in_gate" in marks and in_gate:
             found = found[:1]
+        elif "last_mpi_in_gate" in marks and in_gate:
+            found = found[-1:]
         metafunc.parametrize("mpi", found, ids=[mpi.prefix or mpi.name for mpi in found])
 
 

@@ -18,8 +18,8 @@ exits with 0 and prints nothing. Its head says how it runs:
 
 usage: /usr/bin/python3 -m pytest -n 2 tests/test_ctests.py -k lock_fairness
 
-On the first MPI each program runs at one rank, if it does, and at its largest rank count, on the others at
-the largest; with --everything at all. tests/program_tests.py has more options.
+On the first MPI each program runs at one rank, if it does, and at its largest count up to three, on Open
+MPI at the largest of all; with --everything at all. tests/program_tests.py has more options.
 """
 
 import os

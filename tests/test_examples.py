@@ -5,7 +5,8 @@ each of its results is verified, and it has one.
 
 usage: /usr/bin/python3 -m pytest -n 2 tests/test_examples.py
 
-On the MPI alone only with --everything: there a run says nothing about the library.
+On the MPI alone only with --everything: there a run says nothing about the library. So are more than
+three ranks on MPICH, which spin and take three times as long as those of Open MPI.
 """
 
 import functools
@@ -66,6 +67,7 @@ def on_transport(mpi, transport, ranks, program, library, cluster):
     return mpi.command(ranks, [library], program), values | ours
 
 
+@pytest.mark.left_out_in_gate(lambda params: params["mpi"].name == "mpich" and params["ranks"] > 3)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("ranks, words", runs())
 def test_example(transport, ranks, words, mpi, library, request):
