@@ -349,12 +349,14 @@ def test_a_job_of_its_own(mpi, measure):
     assert doc["job"]["transports"] == ["shared memory"]
 
 
+@pytest.mark.last_mpi_in_gate
 def test_in_a_job_of_mpirun(mpi, measure):
     doc = measure(programs.FOMPIRUN, "--mpi", mpi.prefix or mpi.name, "-n", "2", TOOL)
     assert missing(doc, "one node") == []
     assert (doc["job"]["ranks"], doc["job"]["layer"][:8]) == (2, "libfompi")
 
 
+@pytest.mark.nightly
 def test_plain(measure):
     doc = measure(TOOL, "-n", "2", "--mpi", "openmpi", "--plain")
     assert (doc["job"]["layer"], doc["job"]["transports"]) == ("the MPI's own", [])
@@ -364,7 +366,7 @@ def test_plain(measure):
 @pytest.mark.skipif(os.geteuid() != 0, reason="simulated nodes need root")
 def test_between_nodes(measure, library, cluster):
     cluster(2)
-    doc = measure(programs.CLUSTER, "mpirun", "-n", "4", "-x", f"LD_PRELOAD={library}", "-x",
+    doc = measure(programs.CLUSTER, "mpirun", "--mpi", "openmpi", "-n", "4", "-x", f"LD_PRELOAD={library}", "-x",
                   "FOMPI_NET=tcp", "--", TOOL)
     assert missing(doc, "between nodes") == missing(doc, "one node") == []
     assert (doc["job"]["nodes"], doc["job"]["ranks_on_node"]) == (2, 2)

@@ -3,7 +3,8 @@ line before it. In a scratch folder, with each installed MPI in front in PATH, a
 
     <!-- file NAME -->     the block is written to NAME; if it is in examples, it is the same there
     <!-- run -->           each line is run, and has to succeed; `run mpich`: with this MPI only
-    <!-- prints -->        what the run before printed has each of these lines, up to a `...`
+    <!-- prints -->        what the run before, if it was one, printed has each of these lines, up to
+                           a `...`
     <!-- elsewhere -->     needs more than the machine: files, options and variables are looked up
     <!-- text -->          no command
 
@@ -13,7 +14,7 @@ used.
 
 usage: /usr/bin/python3 -m pytest tests/test_readme.py
 
-The blocks build on each other: one of them alone may fail. SECONDS_MAX is the limit of a command.
+The blocks build on each other: one of them alone may fail, and `-n 2` needs `--dist loadgroup`. SECONDS_MAX is the limit of a command.
 """
 
 import functools
@@ -172,9 +173,12 @@ def check_uninstalled(_, mpi):
 def steps(mpi):
     """What is checked with an MPI, in this order."""
     for page in pages():
+        has_run = True
         for block in blocks(page):
             kind, _, name = block.mark.partition(" ")
-            if kind not in ("text", "run") or kind == "run" and name in ("", mpi.name):
+            if kind == "run":
+                has_run = name in ("", mpi.name)
+            if kind != "text" and (has_run or kind not in ("run", "prints")):
                 yield block.where, check_block, block
         if page == "README.md":  # which has installed it
             for other in pages():
@@ -186,7 +190,7 @@ def pytest_generate_tests(metafunc):
     if "step" in metafunc.fixturenames:
         found = [mpi for mpi in mpis(metafunc.config) if not mpi.prefix]
         metafunc.parametrize("mpi, step, what", [
-            pytest.param(mpi, step, what, id=f"{mpi.name}-{name}")
+            pytest.param(mpi, step, what, id=f"{mpi.name}-{name}", marks=pytest.mark.xdist_group(mpi.name))
             for mpi in found for name, step, what in steps(mpi)])
 
 
