@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts" / "dev"))
 
-from mutant_record import Crate, judged, name_of, of_text, recorded, risen, to_text  # noqa: E402
+from mutant_record import Crate, can_fail, judged, name_of, of_text, recorded, risen, to_text  # noqa: E402
 
 ALL = range(30)
 
@@ -45,6 +45,11 @@ def test_it_may_be_old_before_its_shard_or_all_of_them_were_run():
         assert failures == {} and old == {"base": Counter([F])}
     assert judged([MISSED], {"base": Crate((0,))}, {0})[0] == {"base": Counter([F])}
     assert judged([MISSED], {}, {0})[1] == {"base": Counter([F])}
+
+
+def test_only_changes_of_complete_crates_can_fail():
+    assert can_fail([MISSED[0]], {"base": Crate(ALL)}) == [MISSED[0]]
+    assert can_fail([MISSED[0]], {"base": Crate((0,))}) == can_fail([MISSED[0]], {}) == []
 
 
 def test_a_shard_is_recorded_with_what_it_misses():

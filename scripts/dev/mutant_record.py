@@ -47,6 +47,12 @@ def risen(now, before):
     return {name: (new, old) for name, (new, old) in counts.items() if new > old}
 
 
+def can_fail(mutants, record):
+    """Those of the changed lines whose miss would be a failure: their crates' shards were all run."""
+    return [mutant for mutant in mutants
+            if not record.get(crate_of(mutant), Crate()).is_new(set())]
+
+
 def crate_of(mutant):
     return mutant["package"].removeprefix("fompi-")
 
