@@ -144,6 +144,7 @@ fn unit_of(state: RangeState) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fompi_testkit::Random;
 
     /// An address that is a multiple of pages, but of nothing larger.
     fn origin() -> u64 {
@@ -186,18 +187,6 @@ mod tests {
                 let first = (origin() + offset).next_multiple_of(alignment);
                 *its == state && first + bytes <= origin() + offset + length
             })
-        }
-    }
-
-    /// Numbers that are the same for the same seed (xorshift).
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
         }
     }
 
@@ -248,7 +237,7 @@ mod tests {
     fn ranges_agree_with_a_map_of_granules() {
         let all = 32 * page_bytes();
         for seed in 1..=if cfg!(miri) { 1 } else { 40_u64 } {
-            let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            let mut r = Random(seed);
             let mut ranges = Ranges::new(origin(), all);
             let mut model = Model(vec![Some(RangeState::Fresh); (all / GRANULE) as usize]);
             let mut taken = Vec::new();

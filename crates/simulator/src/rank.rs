@@ -64,7 +64,7 @@ impl Sim<'_> {
 
     /// Returns a random number below `bound`, the same for the same seed.
     pub fn random(&self, bound: u32) -> u32 {
-        self.state.borrow_mut().random.below(bound as usize) as u32
+        self.state.borrow_mut().random.index(bound as usize) as u32
     }
 
     /// Returns the numbers of operations that this rank has sent so far in the view [`FLAT`].

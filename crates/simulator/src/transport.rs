@@ -5,6 +5,7 @@ use super::{Profile, SimShape};
 use fompi_base::rank_numbers::Rank;
 use fompi_fabric::layout;
 use fompi_fabric::{Fetch, WordAt, WordKind};
+use fompi_testkit::Random;
 
 /// Words that all ranks reach in the same way, with the layout of one node.
 pub const FLAT: usize = 0;
@@ -21,23 +22,6 @@ pub const VIEWS: usize = 4;
 pub const POISON: u64 = 0xdead_beef_dead_beef;
 /// Cells of window memory that each rank exposes.
 const CELLS: usize = 64;
-
-/// A generator of random numbers (splitmix64): small, and the same everywhere.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
 
 /// The numbers of operations that a rank has sent, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -326,7 +310,7 @@ impl SimTransport {
     /// Lets one operation that is under way take effect. Returns the word that has changed, if that
     /// may wake a thread.
     pub fn deliver(&mut self, random: &mut Random) -> Option<WordPlace> {
-        let first = random.below(self.sent.len());
+        let first = random.index(self.sent.len());
         let candidates = (first..self.sent.len()).chain(0..first);
         let chosen = { candidates }.find(|&index| self.may_take_effect(index));
         let sent = self.sent.remove(chosen.expect("the oldest operation may take effect"));

@@ -4,7 +4,7 @@
 #[cfg(miri)]
 use super::on_threads::{Coroutine, CoroutineResult, DefaultStack};
 use super::rank::Sim;
-use super::transport::{FLAT, Random, SimTransport, State, WordPlace};
+use super::transport::{FLAT, SimTransport, State, WordPlace};
 use super::{Profile, SimShape};
 #[cfg(not(miri))]
 use corosensei::stack::DefaultStack;
@@ -12,6 +12,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use fompi_base::rank_numbers::Rank;
 use fompi_fabric::WordAt;
+use fompi_testkit::Random;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -102,9 +103,9 @@ fn schedule(state: &RefCell<State>, threads: &mut [Thread]) -> core::result::Res
     let preferences = {
         let random = &mut state.borrow_mut().random;
         Preferences {
-            deliver_of: [2, 8, 64][random.below(3)],
-            change_of: [1, 2, 8][random.below(3)],
-            slow: random.below(2 * threads.len()),
+            deliver_of: [2, 8, 64][random.index(3)],
+            change_of: [1, 2, 8][random.index(3)],
+            slow: random.index(2 * threads.len()),
         }
     };
     let mut last = 0;
@@ -140,17 +141,17 @@ fn choose(
     threads: &[Thread],
     last: usize,
 ) -> Option<usize> {
-    if !state.transport.is_quiet() && state.random.below(preferences.deliver_of) == 0 {
+    if !state.transport.is_quiet() && state.random.index(preferences.deliver_of) == 0 {
         return None;
     }
     let can_run = |index: usize| state.parked[index].is_none() && !threads[index].done();
-    if can_run(last) && state.random.below(preferences.change_of) != 0 {
+    if can_run(last) && state.random.index(preferences.change_of) != 0 {
         return Some(last);
     }
-    let first = state.random.below(threads.len());
+    let first = state.random.index(threads.len());
     let mut turns = { (first..threads.len()).chain(0..first) }.filter(|&index| can_run(index));
     match turns.next() {
-        Some(slow) if slow == preferences.slow && state.random.below(16) != 0 => {
+        Some(slow) if slow == preferences.slow && state.random.index(16) != 0 => {
             turns.next().or(Some(slow))
         }
         choice => choice,

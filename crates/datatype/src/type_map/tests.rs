@@ -290,15 +290,12 @@ impl TypeMap {
     }
 }
 
-/// A generator of numbers from a seed (splitmix64).
-struct Random(u64);
+/// A generator of datatypes from a seed.
+struct Random(fompi_testkit::Random);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.below(limit)
     }
 
     fn between(&mut self, low: i64, high: i64) -> i64 {
@@ -368,7 +365,7 @@ fn bytes(data: &[(i64, Basic)]) -> Vec<i64> {
 #[test]
 fn random_types_agree_with_their_type_map() {
     for seed in 0..if cfg!(miri) { 3 } else { 2000 } {
-        let (layout, map) = Random(seed).datatype(1 + seed as u32 % 4);
+        let (layout, map) = Random(fompi_testkit::Random(seed)).datatype(1 + seed as u32 % 4);
         let bounds = (layout.lower(), layout.lower() + layout.extent());
         assert_eq!(bounds, map.bounds(), "seed {seed}");
         let count = seed % 4;
@@ -391,7 +388,7 @@ fn random_types_agree_with_their_type_map() {
 #[test]
 fn random_superpositions_agree_byte_by_byte() {
     for seed in 0..if cfg!(miri) { 3 } else { 2000 } {
-        let mut random = Random(seed);
+        let mut random = Random(fompi_testkit::Random(seed));
         let (origin, from) = random.datatype(3);
         let (target, to) = random.datatype(2);
         let (mut origins, mut targets) = (TypeMap::default(), TypeMap::default());

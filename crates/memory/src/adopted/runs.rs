@@ -147,20 +147,9 @@ impl<L> PageRuns<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fompi_testkit::Random;
 
     const PAGES: u64 = 24;
-
-    /// Numbers that are the same for the same seed (xorshift).
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
-        }
-    }
 
     /// The same as a table: lease and windows of each page.
     type Model = Vec<Option<(u64, u32)>>;
@@ -188,7 +177,7 @@ mod tests {
     #[test]
     fn runs_agree_with_a_table_of_pages() {
         for seed in 1..=60_u64 {
-            let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            let mut r = Random(seed);
             let (mut runs, mut model) = (PageRuns::NONE, vec![None; PAGES as usize]);
             let mut windows = Vec::new();
             for turn in 0..200 {

@@ -5,6 +5,7 @@ use super::*;
 use crate::error::Class;
 use core::cell::Cell;
 use fompi_simulator::thread_words::{self, Heap, HeapWords};
+use fompi_testkit::Random;
 
 const OWNER: u32 = 0;
 /// The owner's memory, by address: two segments that abut, then memory of its own.
@@ -127,19 +128,6 @@ impl Model {
             Some((name, offset)) if is_one => Ok(RegionLocation::Segment { name, offset }),
             _ => Ok(RegionLocation::Mixed),
         }
-    }
-}
-
-/// A generator of random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % bound
     }
 }
 
