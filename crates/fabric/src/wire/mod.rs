@@ -28,7 +28,6 @@ mod pending;
 mod pool;
 mod put_and_get;
 mod queue;
-mod refusals;
 mod row_messages;
 mod scatter_messages;
 mod silence;

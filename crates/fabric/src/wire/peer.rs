@@ -3,6 +3,11 @@
 //! `scatter_messages` and `leases`; `answer_waits` has every wait for the device.
 //! The first operation makes the connection. Invariant: a lost peer stays lost, and each later call
 //! fails with the same error.
+//!
+//! A peer may refuse requests, because its process may not access a page of its own memory. The
+//! connection stays, and the user learns of them at the end of an epoch or at a flush, because a
+//! protocol that ended in the middle would leave locks and posts after. Invariant: `refusing` of
+//! the core counts the peers whose `refused` is set.
 
 use core::result;
 use std::net::IpAddr;
@@ -19,7 +24,7 @@ use super::pool::{Answers, Blocks, Kept};
 use super::queue::Queue;
 use crate::Way;
 use crate::contact::{Contact, Identity, Secret};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, kept};
 use crate::remote::Network;
 use crate::request::Broken;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -93,6 +98,13 @@ impl Core {
     pub(super) fn losses(&self) -> u64 {
         // Acquire: pairs with the Release in `count_loss`.
         self.losses.load(Ordering::Acquire)
+    }
+
+    /// Whether a peer has refused a request, and the user does not know it yet.
+    pub(super) fn has_refusals(&self) -> bool {
+        // Relaxed: a thread that asks has waited for the answers, which another thread may have
+        // received, under the lock of the peer's state or by `is_idle`.
+        self.refusing.load(Ordering::Relaxed) > 0
     }
 
     /// Returns the peer for the process of a contact, which knows this secret. The same process
@@ -227,6 +239,40 @@ impl Peer {
         if quiet {
             self.core.device.sweep();
         }
+    }
+
+    /// Records whether the peer has refused a request, and the user does not know it yet.
+    #[inline]
+    pub(super) fn record_refusal(&self, refused: bool) {
+        // Relaxed: changed while the state is locked, and before `dirty`.
+        if self.refused.load(Ordering::Relaxed) != refused {
+            self.refused.store(refused, Ordering::Relaxed);
+            let change = if refused { 1 } else { u64::MAX };
+            self.core.refusing.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
+    /// Fails if the process was not permitted to access memory of its own for a request of this
+    /// one, and forgets it.
+    pub(super) fn take_refusal(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let State::Up(queue) = &mut *state else { return Ok(()) };
+        let refused = queue.is_refused();
+        queue.forget_refusal();
+        self.record_refusal(false);
+        if refused { Err(self.no_access()) } else { Ok(()) }
+    }
+
+    fn no_access(&self) -> Error {
+        let contact = self.contact();
+        let node = self.node.get_or_init(|| kept(contact.node()));
+        Error::NoAccess { rank: None, node, pid: contact.pid() }
+    }
+
+    /// Whether the peer has refused a request, and the user does not know it yet.
+    pub(super) fn is_refused(&self) -> bool {
+        // Relaxed: as where it is stored.
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// Marks this peer as lost.
