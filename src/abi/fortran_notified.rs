@@ -70,15 +70,6 @@ macro_rules! by_value {
     (to_count $argument:ident) => {
         $argument
     };
-    (int $argument:ident) => {
-        *$argument
-    };
-    (disp $argument:ident) => {
-        *$argument
-    };
-    (count $argument:ident) => {
-        *$argument
-    };
     (datatype $argument:ident) => {
         handle(*$argument, c"PMPI_Type_f2c")
     };
@@ -90,6 +81,9 @@ macro_rules! by_value {
     };
     (win $argument:ident) => {
         window_from_fortran(*$argument)
+    };
+    ($number:ident $argument:ident) => {
+        *$argument
     };
 }
 
@@ -138,59 +132,60 @@ macro_rules! fortran_entries {
     };
 }
 
+/// Rows of the transfers with one list of arguments and one kind of counts: name, function of C,
+/// and the argument for a request if there is one.
+macro_rules! fortran_transfers {
+    (puts and gets $count:ident: $($name:ident = $function:ident $([$request:ident])?;)*) => {
+        fortran_entries! {$( $name = $function (
+            buffer origin, $count origin_count, datatype origin_type, int rank, disp disp,
+            $count target_count, datatype target_type, int index, win win) $([$request])?;
+        )*}
+    };
+    (accumulates $count:ident: $($name:ident = $function:ident $([$request:ident])?;)*) => {
+        fortran_entries! {$( $name = $function (
+            buffer origin, $count origin_count, datatype origin_type, int rank, disp disp,
+            $count target_count, datatype target_type, op op, int index, win win) $([$request])?;
+        )*}
+    };
+    (get_accumulates $count:ident: $($name:ident = $function:ident $([$request:ident])?;)*) => {
+        fortran_entries! {$( $name = $function (
+            buffer origin, $count origin_count, datatype origin_type, buffer result,
+            $count result_count, datatype result_type, int rank, disp disp, $count target_count,
+            datatype target_type, op op, int index, win win) $([$request])?;
+        )*}
+    };
+}
+
+fortran_transfers! { puts and gets int:
+    fompi_put_notify_ = FOMPI_Put_notify;
+    fompi_get_notify_ = FOMPI_Get_notify;
+    fompi_rput_notify_ = FOMPI_Rput_notify [request];
+    fompi_rget_notify_ = FOMPI_Rget_notify [request];
+}
+fortran_transfers! { puts and gets count:
+    fompi_put_notify_c_ = FOMPI_Put_notify_c;
+    fompi_get_notify_c_ = FOMPI_Get_notify_c;
+    fompi_rput_notify_c_ = FOMPI_Rput_notify_c [request];
+    fompi_rget_notify_c_ = FOMPI_Rget_notify_c [request];
+}
+fortran_transfers! { accumulates int:
+    fompi_accumulate_notify_ = FOMPI_Accumulate_notify;
+    fompi_raccumulate_notify_ = FOMPI_Raccumulate_notify [request];
+}
+fortran_transfers! { accumulates count:
+    fompi_accumulate_notify_c_ = FOMPI_Accumulate_notify_c;
+    fompi_raccumulate_notify_c_ = FOMPI_Raccumulate_notify_c [request];
+}
+fortran_transfers! { get_accumulates int:
+    fompi_get_accumulate_notify_ = FOMPI_Get_accumulate_notify;
+    fompi_rget_accumulate_notify_ = FOMPI_Rget_accumulate_notify [request];
+}
+fortran_transfers! { get_accumulates count:
+    fompi_get_accumulate_notify_c_ = FOMPI_Get_accumulate_notify_c;
+    fompi_rget_accumulate_notify_c_ = FOMPI_Rget_accumulate_notify_c [request];
+}
+
 fortran_entries! {
-    fompi_put_notify_ = FOMPI_Put_notify (
-        buffer origin, int origin_count, datatype origin_type, int rank, disp disp,
-        int target_count, datatype target_type, int index, win win);
-    fompi_get_notify_ = FOMPI_Get_notify (
-        buffer origin, int origin_count, datatype origin_type, int rank, disp disp,
-        int target_count, datatype target_type, int index, win win);
-    fompi_accumulate_notify_ = FOMPI_Accumulate_notify (
-        buffer origin, int origin_count, datatype origin_type, int rank, disp disp,
-        int target_count, datatype target_type, op op, int index, win win);
-    fompi_get_accumulate_notify_ = FOMPI_Get_accumulate_notify (
-        buffer origin, int origin_count, datatype origin_type, buffer result, int result_count,
-        datatype result_type, int rank, disp disp, int target_count, datatype target_type, op op,
-        int index, win win);
-    fompi_rput_notify_ = FOMPI_Rput_notify (
-        buffer origin, int origin_count, datatype origin_type, int rank, disp disp,
-        int target_count, datatype target_type, int index, win win) [request];
-    fompi_rget_notify_ = FOMPI_Rget_notify (
-        buffer origin, int origin_count, datatype origin_type, int rank, disp disp,
-        int target_count, datatype target_type, int index, win win) [request];
-    fompi_raccumulate_notify_ = FOMPI_Raccumulate_notify (
-        buffer origin, int origin_count, datatype origin_type, int rank, disp disp,
-        int target_count, datatype target_type, op op, int index, win win) [request];
-    fompi_rget_accumulate_notify_ = FOMPI_Rget_accumulate_notify (
-        buffer origin, int origin_count, datatype origin_type, buffer result, int result_count,
-        datatype result_type, int rank, disp disp, int target_count, datatype target_type, op op,
-        int index, win win) [request];
-    fompi_put_notify_c_ = FOMPI_Put_notify_c (
-        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
-        count target_count, datatype target_type, int index, win win);
-    fompi_get_notify_c_ = FOMPI_Get_notify_c (
-        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
-        count target_count, datatype target_type, int index, win win);
-    fompi_accumulate_notify_c_ = FOMPI_Accumulate_notify_c (
-        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
-        count target_count, datatype target_type, op op, int index, win win);
-    fompi_get_accumulate_notify_c_ = FOMPI_Get_accumulate_notify_c (
-        buffer origin, count origin_count, datatype origin_type, buffer result, count result_count,
-        datatype result_type, int rank, disp disp, count target_count, datatype target_type, op op,
-        int index, win win);
-    fompi_rput_notify_c_ = FOMPI_Rput_notify_c (
-        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
-        count target_count, datatype target_type, int index, win win) [request];
-    fompi_rget_notify_c_ = FOMPI_Rget_notify_c (
-        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
-        count target_count, datatype target_type, int index, win win) [request];
-    fompi_raccumulate_notify_c_ = FOMPI_Raccumulate_notify_c (
-        buffer origin, count origin_count, datatype origin_type, int rank, disp disp,
-        count target_count, datatype target_type, op op, int index, win win) [request];
-    fompi_rget_accumulate_notify_c_ = FOMPI_Rget_accumulate_notify_c (
-        buffer origin, count origin_count, datatype origin_type, buffer result, count result_count,
-        datatype result_type, int rank, disp disp, count target_count, datatype target_type, op op,
-        int index, win win) [request];
     fompi_rfetch_and_op_ = FOMPI_Rfetch_and_op (
         buffer origin, buffer result, datatype datatype, int rank, disp disp, op op,
         win win) [request];
