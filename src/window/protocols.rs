@@ -3,12 +3,11 @@
 //! The creation of a window decides which of them it uses; a call selects them by [`on_protocols`].
 //! `epoch::state` decides which call is legal.
 
-use super::{LocalWindow, Window};
+use super::LocalWindow;
 use crate::arena::control_blocks::ControlBlocks;
 use crate::arena::wait_progress::NodeIdle;
 use crate::epoch::lock::Nodes;
 use crate::epoch::lock::passes::{self, Caller, Others};
-use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::Words;
@@ -40,20 +39,6 @@ pub trait Protocols {
 
     /// Completes an access epoch: waits until its operations are done, and notifies the targets.
     fn complete(&self, targets: &[Rank]) -> Result<()>;
-
-    /// Asks for the lock of a target, which its first use takes, if that saves a wait. Returns
-    /// whether it has; otherwise the caller takes the lock.
-    #[inline(always)]
-    fn ask(&self, _window: &Window, _target: Rank, _hold: Hold) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Takes the locks that were asked for, before a target is unlocked. Returns whether that has
-    /// ended the epoch of the target.
-    #[inline(always)]
-    fn end_of_asked(&self, _window: &Window, _target: Rank) -> Result<bool> {
-        Ok(false)
-    }
 
     /// Settles unconfirmed accumulates on single words of a target.
     fn settle(&self, target: Rank) -> Result<()>;

@@ -181,7 +181,9 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
 
 /// Implements MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
-    if on_protocols!(node, |protocols| protocols.ask(window, target, hold))? {
+    if let Some(many) = node.many_nodes()
+        && many.ask(window, target, hold)?
+    {
         return Ok(());
     }
     let access = window.access_of(target);
@@ -202,8 +204,9 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
 
 /// Implements MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    if !on_protocols!(node, |protocols| protocols.end_of_asked(window, target))? {
-        unlock_taken(window, node, target)?;
+    match node.many_nodes() {
+        Some(many) if many.end_of_asked(window, target)? => {}
+        _ => unlock_taken(window, node, target)?,
     }
     node.take_errors()
 }

@@ -35,7 +35,7 @@ use core::ptr;
 impl ManyNodes<'_> {
     /// Asks for the lock of a target, if it can be taken at its first use. Returns whether it can;
     /// otherwise the caller takes it, after those that were asked for before.
-    pub fn ask_for(&self, window: &Window, target: Rank, hold: Hold) -> Result<bool> {
+    pub fn ask(&self, window: &Window, target: Rank, hold: Hold) -> Result<bool> {
         let can = match hold {
             Hold::Shared => self.takes_later(window, target),
             Hold::Exclusive => {
@@ -113,7 +113,7 @@ impl ManyNodes<'_> {
     ///
     /// # Errors
     /// Those of the lock of the target, whose epoch has ended then.
-    pub fn end_of_asked_for(&self, window: &Window, target: Rank) -> Result<bool> {
+    pub fn end_of_asked(&self, window: &Window, target: Rank) -> Result<bool> {
         let ranks = self.part.asked.ranks();
         match ranks[..] {
             [] => Ok(false),

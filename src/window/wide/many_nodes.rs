@@ -7,7 +7,6 @@ use super::word_locations::Ranks;
 use crate::arena::wide::Member;
 use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, atomic_calls};
-use crate::epoch::state::Hold;
 use crate::epoch::{exposure, fence};
 use crate::error::{Error, Result};
 use crate::fabric::Words;
@@ -18,7 +17,7 @@ use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{Ordering, full_fence};
 use crate::window::protocols::Protocols;
-use crate::window::{LocalWindow, Memory, Window};
+use crate::window::{LocalWindow, Memory};
 use core::cell::Cell;
 
 /// The protocols of a window whose ranks are on several nodes.
@@ -77,14 +76,6 @@ impl<'a> Protocols for ManyNodes<'a> {
             false => self.words.flush(*rank),
         };
         told.and(targets.iter().map(end).fold(Ok(()), Result::and))
-    }
-
-    fn ask(&self, window: &Window, target: Rank, hold: Hold) -> Result<bool> {
-        self.ask_for(window, target, hold)
-    }
-
-    fn end_of_asked(&self, window: &Window, target: Rank) -> Result<bool> {
-        self.end_of_asked_for(window, target)
     }
 
     fn settle(&self, target: Rank) -> Result<()> {
