@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::location::{Distant, Location, Unmapped};
-use crate::fabric::remote::{AtTarget, Network, OPERANDS_COPIED_MAX, Portions};
+use crate::fabric::remote::{AtTarget, Bytes, Network, OPERANDS_COPIED_MAX, Portions};
 use crate::fabric::shm::mapped::copy_quick;
 use crate::messages;
 use crate::number::{Number, Offset};
@@ -181,7 +181,12 @@ unsafe fn block(
             (Location::Unmapped(Unmapped::Process(process, there)), Way::Get) => {
                 process.get(here, there, bytes)
             }
-            (Location::Unmapped(Unmapped::Distant(there)), _) => there.begin(way, here, bytes),
+            (Location::Unmapped(Unmapped::Distant(to)), Way::Put) => {
+                to.peer.put(to.at, here, bytes)
+            }
+            (Location::Unmapped(Unmapped::Distant(from)), Way::Get) => {
+                from.peer.get(here, from.at, bytes)
+            }
         }
     }
 }

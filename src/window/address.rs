@@ -8,14 +8,14 @@ pub use descriptor_fuzz::descriptors;
 
 use super::target::{QuickPart, Target};
 use super::wide::WideWindow;
-use super::wide::targets::WideRecord;
+use super::wide::targets::{Data, WideRecord, WideTarget};
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;
 use crate::epoch::access::{Hold, TargetAccess};
 use crate::error::{Error, Result};
 use crate::fabric::cma::{Gathering, Process};
-use crate::fabric::location::{Location, Unmapped};
+use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
 use crate::messages;
@@ -131,7 +131,13 @@ impl LocalWindow {
             }
             (TargetRecord::ManyNodes(..), Memory::Attached(_)) => Ok(None),
             (TargetRecord::ManyNodes(part, record), _) => {
-                part.elsewhere(self, (rank, record), (disp, reach))
+                let target = part.target_of(self, (rank, record))?;
+                if target.member.node == part.wide.node {
+                    return Ok(None);
+                }
+                let data = part.data(self, target)?;
+                let first = data.descriptor.get().find(rank, disp, reach)?;
+                Ok(Some(distant(target, data, first)))
             }
         }
     }
@@ -151,10 +157,35 @@ impl LocalWindow {
             }
             (TargetRecord::OneNode(_), _) => self.locate(rank, disp, reach)?,
             (TargetRecord::ManyNodes(part, record), _) => {
-                part.locate(self, (rank, record), (disp, reach), by)?
+                self.locate_near(part, (rank, record), (disp, reach), by)?
             }
         };
         work(location)
+    }
+
+    /// Returns the location of `reach` at displacement `disp` of a rank of this node, in a window
+    /// over several nodes that is not dynamic. A target on this node is reached by load and store,
+    /// any other target by the device.
+    fn locate_near<'a>(
+        &'a self,
+        part: &'a WideWindow,
+        (rank, record): (Rank, &'a WideRecord),
+        (disp, reach): (i64, Reach),
+        by: By,
+    ) -> Result<Location<'a>> {
+        let target = part.target_of(self, (rank, record))?;
+        let data = part.data(self, target)?;
+        let exposed = data.descriptor.get();
+        let first = exposed.find(rank, disp, reach)?;
+        if by == By::Own || part.wide.coherent {
+            match self.location(target.member.index, exposed, (first, reach.bytes))? {
+                // Atomic instructions do not reach this memory: the common access is by the device.
+                Location::Own(_) if by == By::All => {}
+                Location::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),
+                location => return Ok(location),
+            }
+        }
+        Ok(distant(target, data, first))
     }
 
     /// Returns the location of `reach` at displacement `disp` of `rank`, on one node.
@@ -317,6 +348,13 @@ impl LocalWindow {
     }
 }
 
+/// Returns the location of byte `first` of the memory of a target that the device reaches.
+#[inline(always)]
+fn distant<'a>(target: &'a WideTarget, data: &Data, first: u64) -> Location<'a> {
+    let at = data.at.offset(first.cast_signed());
+    Location::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))
+}
+
 impl Target {
     /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
     #[inline(always)]
@@ -363,7 +401,7 @@ impl Window {
     #[inline(always)]
     pub fn record<'a>(&'a self, node: &'a LocalWindow, rank: Rank) -> TargetRecord<'a> {
         match (&self.quick, node.wide.as_deref()) {
-            (_, Some(part)) => TargetRecord::ManyNodes(part, part.record(rank)),
+            (_, Some(part)) => TargetRecord::ManyNodes(part, part.records.get_or_default(rank)),
             (Some(quick), None) => TargetRecord::OneNode(self.near_record(quick, rank)),
             (None, None) => unreachable!("a window of one node has a quick part"),
         }
@@ -406,7 +444,7 @@ impl Window {
     #[inline(never)]
     fn wide_access_of(&self, rank: Rank) -> &TargetAccess {
         let part = self.local().and_then(|node| node.wide.as_deref());
-        part.map_or(&UNKNOWN_TARGET, |part| &part.record(rank).access)
+        part.map_or(&UNKNOWN_TARGET, |part| &part.records.get_or_default(rank).access)
     }
 
     /// Returns the ranks that this process holds, and how. For a report.
@@ -418,7 +456,7 @@ impl Window {
             return quick.targets.all().filter_map(of).collect();
         }
         let part = self.local().and_then(|node| node.wide.as_deref());
-        let all = part.map_or(Vec::new(), |part| part.all_records());
+        let all = part.map_or(Vec::new(), |part| part.records.all());
         all.into_iter().filter_map(|(rank, record)| Some((rank, record.access.hold()?))).collect()
     }
 }

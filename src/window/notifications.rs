@@ -167,7 +167,7 @@ impl Notifications {
             let target = part.target(node, rank)?;
             if target.member.node != part.wide.node {
                 let data = part.data(node, target)?;
-                let (table, index) = counter_of(data.exposed().exposed, rank, index)?;
+                let (table, index) = counter_of(data.descriptor.get().exposed, rank, index)?;
                 let at = |byte: u64| data.at.offset(byte.cast_signed());
                 let (word, bell) = (at(table.far(index)), at(DOORBELL));
                 return Ok(TargetCounter::Elsewhere { peer: &target.peer, word, bell });

@@ -44,21 +44,6 @@ impl Distant<'_> {
     pub fn offset(self, by: i64) -> Self {
         Distant { at: self.at.offset(by), ..self }
     }
-
-    /// Copies `bytes` bytes between `here` and this location. They are under way when this returns.
-    ///
-    /// # Safety
-    /// As for [`Bytes::put`] or [`Bytes::get`].
-    #[inline(always)]
-    pub unsafe fn begin(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            match way {
-                Way::Put => Bytes::put(self.peer, self.at, here, bytes),
-                Way::Get => Bytes::get(self.peer, here, self.at, bytes),
-            }
-        }
-    }
 }
 
 impl Location<'_> {

@@ -5,7 +5,6 @@
 mod asked_locks;
 pub mod exchange;
 mod kept_puts;
-mod locate;
 pub mod many_nodes;
 pub mod post_lists;
 pub mod targets;
@@ -44,8 +43,9 @@ pub struct WideWindow {
     places: Shared<Place>,
     /// the memory that this process has registered for the window
     _exposed: Vec<Exposed>,
-    /// what this process knows of the ranks that it has accessed or held
-    records: Known<Rank, WideRecord>,
+    /// what this process knows of the ranks that it has accessed or held; a record is made at the
+    /// first access
+    pub(super) records: Known<Rank, WideRecord>,
     /// by node, the last put to it behind which this rank has sent a mark
     marked: [AtomicU64; DIRECT_NODES_MAX as usize],
     /// the last fence, if it has not waited for the other ranks

@@ -93,21 +93,14 @@ impl WideTarget {
 
 /// The memory that a target exposes.
 pub struct Data {
-    descriptor: KnownDescriptor,
+    /// its descriptor
+    pub descriptor: KnownDescriptor,
     /// the address of the memory
     pub at: Remote,
 }
 
-impl Data {
-    /// Returns the descriptor of the memory.
-    #[inline]
-    pub fn exposed(&self) -> &Descriptor {
-        self.descriptor.get()
-    }
-}
-
 /// The descriptor of a rank, as this process keeps it.
-enum KnownDescriptor {
+pub enum KnownDescriptor {
     /// in a block of the window, or in a note
     Shared(*const Descriptor),
     /// a copy of this process, if the notes are full
@@ -120,8 +113,9 @@ unsafe impl Send for KnownDescriptor {}
 unsafe impl Sync for KnownDescriptor {}
 
 impl KnownDescriptor {
+    /// Returns the descriptor.
     #[inline]
-    fn get(&self) -> &Descriptor {
+    pub fn get(&self) -> &Descriptor {
         match self {
             // SAFETY: blocks and notes last as long as the window.
             KnownDescriptor::Shared(shared) => unsafe { &**shared },
@@ -131,21 +125,10 @@ impl KnownDescriptor {
 }
 
 impl WideWindow {
-    /// Returns the record of a rank, and makes it at the first access.
-    #[inline]
-    pub fn record(&self, rank: Rank) -> &WideRecord {
-        self.records.get_or_default(rank)
-    }
-
-    /// Returns all records.
-    pub fn all_records(&self) -> Vec<(Rank, &WideRecord)> {
-        self.records.all()
-    }
-
     /// Returns the target for a rank, and contacts it at the first access.
     #[inline]
     pub fn target(&self, node: &LocalWindow, rank: Rank) -> Result<&WideTarget> {
-        self.target_of(node, (rank, self.record(rank)))
+        self.target_of(node, (rank, self.records.get_or_default(rank)))
     }
 
     /// Returns the target of a record, and contacts the rank at the first access.
@@ -266,7 +249,7 @@ impl WideWindow {
         rank: Rank,
     ) -> Result<(Option<RankOnNode>, Descriptor)> {
         let target = self.target(node, rank)?;
-        Ok((self.near_index(rank), *self.data(node, target)?.exposed()))
+        Ok((self.near_index(rank), *self.data(node, target)?.descriptor.get()))
     }
 
     /// Returns the index of a rank among the ranks of this node, if it is one of them.
