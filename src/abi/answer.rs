@@ -6,8 +6,9 @@ use crate::error::{Error, Result};
 use crate::messages;
 use crate::mpi::{Handle, Host};
 use crate::report;
+use crate::window::countdown::QUICK_PER_FULL;
 use crate::window::registry::{self, Found};
-use crate::window::synchronise::{self, Asserts};
+use crate::window::synchronise::Asserts;
 use crate::window::{Carrier, LocalWindow, Window, label};
 use core::ffi::{c_char, c_int};
 
@@ -26,7 +27,9 @@ pub fn on_window(
             let result = match &window.carrier {
                 Carrier::Node(node) | Carrier::Wide(node) => {
                     let result = ours(window, node);
-                    synchronise::count(window);
+                    if window.is_due::<QUICK_PER_FULL>() {
+                        window.countdown_ended();
+                    }
                     result
                 }
                 Carrier::Host(delegated) => theirs(delegated.native),

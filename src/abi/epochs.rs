@@ -209,7 +209,9 @@ quick_entry! {
         let target = Rank(rank.cast_unsigned());
         if assert != 0 {
             false
-        } else if let Some(window) = EPOCHS.find(win, ENTRY).filter(|window| !window.is_due()) {
+        } else if let Some(window) = EPOCHS.find(win, ENTRY)
+            && !window.is_due::<1>()
+        {
             let host = window.host();
             let is = |hold: Hold| is_of_type(host, lock_type, hold);
             match quick_locks::lock_quick(window, target, is) {
@@ -266,7 +268,7 @@ quick_entry! {
     /// acquires a free lock on one node. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC
     /// within another access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
-        let window = EPOCHS.find(win, ENTRY).filter(|window| assert == 0 && !window.is_due());
+        let window = EPOCHS.find(win, ENTRY).filter(|window| assert == 0 && !window.is_due::<1>());
         window.is_some_and(|window| quick_locks::lock_all_quick(window.whole(), window.node()))
     } {
         let host = Host::get();

@@ -11,7 +11,7 @@ use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::Result;
 use crate::fabric::Way;
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Place, Quick, put_get, single, staged};
+use crate::transfer::{Place, Quick, single, staged};
 use crate::window::notifications::Notified;
 use core::ffi::{c_int, c_void};
 
@@ -65,7 +65,7 @@ macro_rules! notified_puts_and_gets {
                 let counter = to.counter(rank, index)?;
                 // SAFETY: the caller's buffer.
                 run!(with_request, to [$($request)?] unsafe {
-                    put_get::transfer_quick(Way::$kind, &to, from, disp as i64)
+                    to.transfer(Way::$kind, from, disp as i64)
                 })?;
                 counter.notify_mapped();
                 Some(())

@@ -27,9 +27,9 @@ pub(super) fn with_request(
         return None;
     }
     transfer()?;
-    let Some(handle) = to.host().completed.known() else { return make_request(to, request) };
+    let Some(handle) = to.window.host().completed.known() else { return make_request(to, request) };
     // SAFETY: the caller's pointer to a request, which is not null.
-    unsafe { to.host().store(request, handle) };
+    unsafe { to.window.host().store(request, handle) };
     Some(())
 }
 
@@ -37,7 +37,7 @@ pub(super) fn with_request(
 #[inline(never)]
 fn make_request(to: &Quick, request: *mut MPI_Request) -> Option<()> {
     // SAFETY: the caller's pointer to a request, which is not null.
-    unsafe { to.comm().completed_request(to.host(), request) }.ok()
+    unsafe { to.window.node().comm().completed_request(to.window.host(), request) }.ok()
 }
 
 /// Whether a call with a request is known to be valid in this epoch, and its request pointer is not

@@ -11,7 +11,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::mpi::comm::check;
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
+use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, single, staged};
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -28,8 +28,12 @@ pub(super) fn buffer(
 
 /// Returns a buffer of the caller with its handle as passed, for the fast path.
 #[inline(always)]
-pub(super) fn passed(address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
-    Buffer { address: address.cast_mut().cast(), count, datatype }
+pub(super) fn passed(
+    address: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> (*mut u8, i64, MPI_Datatype) {
+    (address.cast_mut().cast(), count, datatype)
 }
 
 /// Returns the target location of a call.

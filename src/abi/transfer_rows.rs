@@ -77,7 +77,7 @@ macro_rules! puts_and_gets {
             match if same_type { Quick::open($win, $rank, ENTRY) } else { None } {
                 // SAFETY: the caller's buffer.
                 Some(to) => run!(with_request, to [$($q)?] unsafe {
-                    put_get::transfer_quick($way, &to, from, $disp as i64)
+                    to.transfer($way, from, $disp as i64)
                 }).is_some(),
                 None => false,
             }

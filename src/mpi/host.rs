@@ -68,13 +68,14 @@ static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
 /// The value of [`HOST`], once it is known that no profiling tool comes after this library.
 static HOST_OF_MPI: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
 
-/// The one of its two names by which a function was called.
+/// The one of its two names by which a function was called. As a number, its place behind the first
+/// in a table with both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryName {
-    /// MPI_X, which a profiling tool may have too
-    Mpi,
     /// PMPI_X
     Pmpi,
+    /// MPI_X, which a profiling tool may have too
+    Mpi,
 }
 
 impl Host {

@@ -1,47 +1,18 @@
-//! MPI_Put and MPI_Get (MPI-4.1 §12.3.1, §12.3.2).
-//!
-//! On paper, a put of eight bytes ([`transfer_quick`]): window and state 3 loads, type 4 loads and
-//! 2 multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and
-//! 11 branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
-//! what they are for.
+//! MPI_Put and MPI_Get (MPI-4.1 §12.3.1, §12.3.2). Their fast path is in
+//! `window::quick_window`.
 
-use super::{Buffer, OpenTarget, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
+use super::{Buffer, OpenTarget, Place, TargetBuffer, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Portion, Shape, each_portion, each_run};
 use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::remote::{AtTarget, Bytes, Network, OPERANDS_COPIED_MAX, Portions};
-use crate::fabric::shm::mapped::copy_quick;
 use crate::messages;
 use crate::number::{Number, Offset};
-use crate::sync::computed;
 use crate::window::address::{By, Reach};
 use core::slice;
 use smallvec::SmallVec;
-
-/// A put or a get of one predefined type without holes. `Some` if the arguments were such, and the
-/// bytes are copied.
-///
-/// # Safety
-/// As for [`transfer`].
-#[inline(always)]
-pub unsafe fn transfer_quick(way: Way, to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
-    // In this order few values are in use at a time, so that the call needs few registers.
-    let known = to.host().tables.types.find(origin.datatype)?;
-    // No bytes for a type with holes. A negative length is larger than any memory.
-    let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
-    let length = computed!(length);
-    let at = to.target.bytes_at(disp, length)?;
-    // SAFETY: `bytes_at` checked the window's side, the caller guarantees the origin's.
-    unsafe {
-        match way {
-            Way::Put => copy_quick(at, origin.address, length),
-            Way::Get => copy_quick(origin.address, at, length),
-        }
-    }
-    Some(())
-}
 
 /// Transfers all runs of two type maps between the origin and window memory that is mapped; their
 /// displacements zero are `here` and `zero`.

@@ -6,7 +6,7 @@ mod descriptor_fuzz;
 #[cfg(fuzzing)]
 pub use descriptor_fuzz::descriptors;
 
-use super::target::{QuickPart, Target};
+use super::quick_window::Target;
 use super::wide::WideWindow;
 use super::wide::targets::{Data, WideRecord, WideTarget};
 use super::{Carrier, LocalWindow, Memory, Window, registry};
@@ -400,28 +400,27 @@ impl Window {
     /// the target by it.
     #[inline(always)]
     pub fn record<'a>(&'a self, node: &'a LocalWindow, rank: Rank) -> TargetRecord<'a> {
-        match (&self.quick, node.wide.as_deref()) {
-            (_, Some(part)) => TargetRecord::ManyNodes(part, part.records.get_or_default(rank)),
-            (Some(quick), None) => TargetRecord::OneNode(self.near_record(quick, rank)),
-            (None, None) => unreachable!("a window of one node has a quick part"),
+        match node.wide.as_deref() {
+            Some(part) => TargetRecord::ManyNodes(part, part.records.get_or_default(rank)),
+            None => TargetRecord::OneNode(self.near_record(rank)),
         }
     }
 
     /// Returns the record of a rank of the window, whose ranks are all on this node.
     #[inline(always)]
-    fn near_record<'a>(&'a self, quick: &'a QuickPart, rank: Rank) -> &'a Target {
-        let known = quick.targets.find(rank.on_only_node());
-        known.unwrap_or_else(|| self.new_record(quick, rank))
+    fn near_record(&self, rank: Rank) -> &Target {
+        let known = self.targets.find(rank.on_only_node());
+        known.unwrap_or_else(|| self.new_record(rank))
     }
 
     #[cold]
     #[inline(never)]
-    fn new_record<'a>(&'a self, quick: &'a QuickPart, rank: Rank) -> &'a Target {
+    fn new_record(&self, rank: Rank) -> &Target {
         let Carrier::Node(node) = &self.carrier else { unreachable!("its ranks are on this node") };
         let (target, is_quick) = Target::of(node, rank.on_only_node());
-        let record = quick.targets.get(rank.on_only_node(), || target);
+        let record = self.targets.get(rank.on_only_node(), || target);
         if is_quick {
-            registry::serve_transfers(quick.handle);
+            registry::serve_transfers(self.handle);
         }
         record
     }
@@ -435,9 +434,9 @@ impl Window {
     /// Returns how this process may access a rank of the window now.
     #[inline]
     pub fn access_of(&self, rank: Rank) -> &TargetAccess {
-        match &self.quick {
-            Some(quick) => &self.near_record(quick, rank).access,
-            None => self.wide_access_of(rank),
+        match self.is_on_one_node() {
+            true => &self.near_record(rank).access,
+            false => self.wide_access_of(rank),
         }
     }
 
@@ -449,11 +448,11 @@ impl Window {
 
     /// Returns the ranks that this process holds, and how. For a report.
     pub fn holds(&self) -> Vec<(Rank, Hold)> {
-        if let Some(quick) = &self.quick {
+        if self.is_on_one_node() {
             let of = |(rank, target): (RankOnNode, &Target)| {
                 Some((rank.in_node_words(), target.access.hold()?))
             };
-            return quick.targets.all().filter_map(of).collect();
+            return self.targets.all().filter_map(of).collect();
         }
         let part = self.local().and_then(|node| node.wide.as_deref());
         let all = part.map_or(Vec::new(), |part| part.records.all());

@@ -1,7 +1,7 @@
 //! The number of calls on a window until one of them makes progress of the host MPI: a rank that
 //! polls its window may have a large send in progress, which that MPI completes only while it is
 //! called (MPI-4.1 §2.9). Fast-path calls only count; a call that reaches the end makes the
-//! progress (`synchronise::count`).
+//! progress (`Window::countdown_ended`).
 //!
 //! | `left`   | meaning                                             |
 //! |----------|-----------------------------------------------------|

@@ -30,30 +30,23 @@ pub use local::LocalWindow;
 use local::Memory;
 
 use crate::epoch::notification::{CounterOffsets, Table};
-use crate::epoch::state::Epochs;
 use crate::memory::own_ranges::OwnRange;
 use crate::mpi::Handle;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::hints::Hints;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use core::ffi::c_int;
-use countdown::Countdown;
+use core::mem::offset_of;
+use core::ops::Deref;
 use in_use::InUse;
 use parking_lot::Mutex;
-use target::QuickPart;
+use quick_window::{QuickWindow, WindowHead};
 
-/// A window. Fast-path calls read its first cache line only.
-#[repr(C, align(64))]
+/// A window. Fast-path calls that move data read its head only.
+#[repr(C)]
 pub struct Window {
-    /// the state that fast-path calls read in addition to the epochs, if all its ranks are on this
-    /// node
-    pub quick: Option<QuickPart>,
-    /// the epochs that this process is in
-    pub epochs: Epochs,
-    /// the calls until one of them makes progress of the host MPI
-    pub countdown: Countdown,
-    /// its handle, see `registry`
-    pub handle: u32,
+    /// the state that all calls use
+    pub head: WindowHead,
     /// its implementation
     pub carrier: Carrier,
     /// the values of its predefined attributes
@@ -91,7 +84,41 @@ pub struct Facts {
     pub flavor: Flavor,
 }
 
+const _: () = assert!(offset_of!(Window, head) == 0);
+
+impl Deref for Window {
+    type Target = WindowHead;
+
+    #[inline(always)]
+    fn deref(&self) -> &WindowHead {
+        &self.head
+    }
+}
+
+impl QuickWindow {
+    /// Returns the whole window.
+    #[inline(always)]
+    pub fn whole(self) -> &'static Window {
+        // SAFETY: the tables of `quick_window` have windows, which begin with their head.
+        unsafe { self.0.cast().as_ref() }
+    }
+
+    /// Returns the part that this process has.
+    #[inline(always)]
+    pub fn node(self) -> &'static LocalWindow {
+        // SAFETY: the library implements the windows in these tables. A branch to a panic would
+        // need a frame in each call.
+        unsafe { self.whole().local().unwrap_unchecked() }
+    }
+}
+
 impl Window {
+    /// Whether all its ranks are on this node, and the library implements it.
+    #[inline]
+    fn is_on_one_node(&self) -> bool {
+        self.targets.size > 0
+    }
+
     /// Returns the part of the window that this process has; `None` if the host MPI implements the
     /// window.
     pub fn local(&self) -> Option<&LocalWindow> {

@@ -8,7 +8,7 @@
 //! serves the rank's counters, so that a notification follows its data over the same connection.
 //! So its memory is allocated where that of the window is, and otherwise each rank's own.
 
-use super::quick_window::QuickWindow;
+use super::quick_window::Quick;
 use super::target_counter::{TargetCounter, word};
 use super::wide::WideWindow;
 use super::{LocalWindow, Notifications, Window};
@@ -20,7 +20,7 @@ use crate::fabric::shm::doorbell;
 use crate::messages;
 use crate::mpi::grequests::RequestWork;
 use crate::number::Number;
-use crate::rank_numbers::Rank;
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, full_fence};
 use crate::sys::futex;
 use crate::window::protocols::{Protocols, on_protocols};
@@ -410,18 +410,18 @@ impl RequestWork for ThresholdRequest {
     }
 }
 
-impl QuickWindow {
-    /// Returns a counter of a rank of the window, any number as a rank and an index, if a fast-path
-    /// call may notify it.
+impl Quick {
+    /// Returns a counter of the target, whose rank is given again, any number as an index, if it
+    /// may be notified now.
     #[inline(always)]
-    pub fn mapped_counter(self, rank: Rank, index: i32) -> Option<TargetCounter<'static>> {
-        let notifications = self.whole().notifications.get()?;
-        // SAFETY: the ranks of the table are those of this window, which are on this node.
-        let table = unsafe { QuickWindow::new(notifications.table) };
-        let (at, bytes) = table.target(rank)?.mapped();
+    pub fn counter(&self, rank: i32, index: i32) -> Option<TargetCounter<'static>> {
+        let notifications = self.window.whole().notifications.get()?;
+        let rank = RankOnNode(rank.cast_unsigned());
+        let (at, bytes) = notifications.table.targets.of(rank)?.mapped();
         let table = Table::of_bytes(bytes);
         let index = index.cast_unsigned();
         // SAFETY: the rank has the counter, and this process has mapped its part of the table.
-        (index < table.0).then(|| unsafe { TargetCounter::mapped(at, table.near(index)) })
+        let counter = || unsafe { TargetCounter::mapped(at, table.near(index)) };
+        (index < table.0 && self.is_passive()).then(counter)
     }
 }

@@ -46,7 +46,8 @@ pub fn lock_quick(window: QuickWindow, rank: Rank, is: impl Fn(Hold) -> bool) ->
 /// Locks a target by `take`, if that is legal now.
 #[inline(always)]
 fn locks(window: QuickWindow, rank: Rank, take: impl FnOnce() -> Option<(Hold, Intent)>) -> bool {
-    window.target(rank).is_some_and(|target| window.epochs.lock_quick(&target.access, take))
+    let target = window.targets.of(rank.on_only_node());
+    target.is_some_and(|target| window.epochs.lock_quick(&target.access, take))
 }
 
 /// Completes a fast-path exclusive lock in a process with one thread: takes both words if they are
@@ -85,7 +86,8 @@ pub enum QuickUnlock {
 /// Unlocks a target, in a process with one thread.
 #[inline(always)]
 pub fn unlock_quick(window: QuickWindow, rank: Rank) -> QuickUnlock {
-    let ended = window.target(rank).and_then(|target| window.epochs.unlock_quick(&target.access));
+    let target = window.targets.of(rank.on_only_node());
+    let ended = target.and_then(|target| window.epochs.unlock_quick(&target.access));
     released(window.node(), rank, ended)
 }
 

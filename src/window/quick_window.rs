@@ -1,31 +1,146 @@
-//! A window as a fast-path call sees it, in two cache lines: the first one of [`Window`], with the
-//! epoch, and its [`QuickPart`]; and the tables in which such a call finds it, which `registry`
-//! fills.
+//! A window as a fast-path call sees it, in two cache lines: the first one of
+//! [`Window`](super::Window), which is a [`WindowHead`], and the record of the target, [`Target`];
+//! and the tables in which such a call finds the window, which `registry` fills. `target` makes the
+//! records.
 
-use super::target::{QuickPart, Target};
-use super::target_counter::TargetCounter;
-use super::{Carrier, LocalWindow, Window};
+use super::countdown::Countdown;
 use crate::datatype::basic::Basic;
-use crate::epoch::access::WindowAccess;
-use crate::mpi::comm::Comm;
+use crate::epoch::access::{TargetAccess, WindowAccess};
+use crate::epoch::state::Epochs;
+use crate::fabric::Way;
+use crate::fabric::shm::mapped::copy;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::number::Number;
-use crate::rank_numbers::Rank;
-use crate::sync::{AtomicPtr, Ordering, computed, subtract_at, subtract_with_fence};
+use crate::rank_numbers::{Rank, RankOnNode};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, computed, subtract_at, subtract_with_fence};
 use core::ffi::c_int;
+use core::hint::assert_unchecked;
 use core::mem::offset_of;
 use core::ops::Deref;
-use core::ptr;
+use core::ptr::{self, NonNull};
 
-const _: () = assert!(align_of::<Window>() == 64);
-const _: () = assert!(offset_of!(Window, epochs.access) + size_of::<WindowAccess>() <= 64);
+/// The begin of a window: the state that calls of the fast path read, in one cache line, and the
+/// countdown.
+#[repr(C, align(64))]
+pub struct WindowHead {
+    /// its handle, see `registry`
+    pub handle: u32,
+    /// the bit of this rank's pass (`epoch::lock::passes`), in the word to which a target leads
+    pub(super) pass: u64,
+    /// the host MPI, for its datatypes and operations; null in unit tests
+    pub(super) host: *const Host,
+    /// the records of its targets, if all its ranks are on this node
+    pub(super) targets: Targets,
+    /// the epochs that this process is in
+    pub epochs: Epochs,
+    /// the calls until one of them makes progress of the host MPI
+    pub countdown: Countdown,
+}
+
+// SAFETY: the host MPI is for all threads, as all else is.
+unsafe impl Send for WindowHead {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for WindowHead {}
+
+const _: () = assert!(offset_of!(WindowHead, epochs.access) + size_of::<WindowAccess>() <= 64);
+
+/// The targets of one window, whose ranks are all on this node.
+#[repr(C)]
+pub struct Targets {
+    /// the table: that of the arena, or one of its own
+    pub(super) table: AtomicPtr<AtomicPtr<Target>>,
+    /// the table of the arena
+    pub(super) none: *const AtomicPtr<Target>,
+    /// the number of ranks; 0: the window has none on this node, or others, too
+    pub(super) size: u32,
+}
+
+impl Targets {
+    /// Returns the record of a target, for any number as a rank, which may be that of no target;
+    /// `None` if the window has no such rank.
+    #[inline(always)]
+    pub fn of(&self, rank: RankOnNode) -> Option<&Target> {
+        if rank.0 >= self.size {
+            return None;
+        }
+        // Acquire: pairs with the Release in `own_table`.
+        let table = self.table.load(Ordering::Acquire);
+        // SAFETY: a table has an entry for each rank of the window.
+        let entry = unsafe { &*table.wrapping_add(rank.0 as usize) };
+        // Acquire: pairs with the Release in `insert`.
+        let target = computed!(entry.load(Ordering::Acquire));
+        // SAFETY: a record that lives as long as this table. The caller's test for `None` then
+        // needs no instruction.
+        unsafe {
+            assert_unchecked(!target.is_null());
+            Some(&*target)
+        }
+    }
+}
+
+/// A target: its epoch, and its memory that is mapped here. It may be empty.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Target {
+    /// where its mapped memory begins, at displacement `disp_min`, as this process reaches it
+    pub(super) at: *mut u8,
+    pub(super) bytes: u64,
+    /// its displacement unit in bytes
+    pub(super) disp_unit: u64,
+    /// the first displacement that is mapped
+    pub(super) disp_min: u64,
+    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
+    pub(super) disp_max: u64,
+    /// its word with the pass of this rank (`epoch::lock::passes`)
+    pub(super) pass: *const AtomicU64,
+    /// how this process may access it now
+    pub access: TargetAccess,
+}
+
+const _: () = assert!(size_of::<Target>() == 64);
+
+impl Target {
+    /// Returns the offset of displacement `disp` in the mapped memory, and the bytes from there to
+    /// its end; `None` if the displacement is negative, ahead of that memory or behind its end.
+    #[inline(always)]
+    pub fn start(&self, disp: i64) -> Option<(u64, u64)> {
+        // A negative displacement, or one that is ahead, is a number above all maxima here.
+        let disp = disp.cast_unsigned().wrapping_sub(self.disp_min);
+        if disp > self.disp_max {
+            return None;
+        }
+        // Neither wraps around: up to `disp_max` the product is at most `bytes`.
+        let first = disp.wrapping_mul(self.disp_unit);
+        Some((first, self.bytes.wrapping_sub(first)))
+    }
+
+    /// Returns the word with the pass of this rank.
+    #[inline(always)]
+    pub fn pass(&self) -> &AtomicU64 {
+        // SAFETY: guaranteed by the caller of `new`.
+        unsafe { &*self.pass }
+    }
+
+    /// Returns where its mapped memory begins, and its bytes.
+    #[inline(always)]
+    pub fn mapped(&self) -> (*mut u8, u64) {
+        (self.at, self.bytes)
+    }
+
+    /// Returns the bytes from `first` to the end, if `first` is inside or right behind it.
+    #[inline]
+    pub fn behind(&self, first: u64) -> Option<u64> {
+        self.bytes.checked_sub(first)
+    }
+}
 
 /// The number of entries of a table.
 const ENTRIES: usize = 1 << u16::BITS;
 
 /// The windows for fast-path calls of one kind, by the lower half of the handle; null: none. An
-/// entry has a place for each of the two names of a call ([`place_of`]).
-pub struct QuickTable([AtomicPtr<Window>; ENTRIES + 1]);
+/// entry has a place for each of the two names of a call: its own for PMPI names, and the one above
+/// for MPI names. The entries of windows are odd, so that is of no other window.
+pub struct QuickTable(pub(super) [AtomicPtr<WindowHead>; ENTRIES + 1]);
 
 /// The windows for fast-path calls that move data: those with a target whose memory is mapped here.
 pub static TRANSFERS: QuickTable = QuickTable::new();
@@ -33,16 +148,6 @@ pub static TRANSFERS: QuickTable = QuickTable::new();
 /// The windows for fast-path calls that open or close epochs, or complete operations: those without
 /// small puts that a call has to complete (`window_puts`).
 pub static EPOCHS: QuickTable = QuickTable::new();
-
-/// Returns the place of an entry for calls by this name. The entries of windows are odd, so the
-/// place above is that of no other window.
-#[inline(always)]
-fn place_of(entry: usize, name: EntryName) -> usize {
-    match name {
-        EntryName::Mpi => entry + 1,
-        EntryName::Pmpi => entry,
-    }
-}
 
 impl QuickTable {
     /// Returns a table without windows.
@@ -57,144 +162,67 @@ impl QuickTable {
     #[inline(always)]
     pub fn find(&'static self, handle: usize, name: EntryName) -> Option<QuickWindow> {
         // Acquire: pairs with the Release in `enter`.
-        let window = self.0[place_of(usize::from(handle.low_u16()), name)].load(Ordering::Acquire);
-        // SAFETY: null, or as in `registry::find`.
-        let window: &'static Window = unsafe { window.as_ref() }?;
-        // SAFETY: the callers of `enter` checked that it has a part for fast-path calls.
-        let window = unsafe { QuickWindow::new(window) };
-        (window.part().handle == handle.low_u32()).then_some(window)
-    }
-
-    /// Enters a window, by the names whose calls are known to be for libfompi.
-    pub(super) fn enter(&self, window: *mut Window, entry: usize) {
-        for name in [EntryName::Mpi, EntryName::Pmpi] {
-            if Host::known(name).is_some() {
-                // Release: pairs with the Acquire in `find`.
-                self.0[place_of(entry, name)].store(window, Ordering::Release);
-            }
-        }
-    }
-
-    /// Takes a window out.
-    pub(super) fn leave(&self, entry: usize) {
-        for name in [EntryName::Mpi, EntryName::Pmpi] {
-            // Relaxed: a thread that must complete the small put for which the window leaves has
-            // synchronised with the thread that made it. No call uses a window while it is freed.
-            self.0[place_of(entry, name)].store(ptr::null_mut(), Ordering::Relaxed);
-        }
-    }
-
-    /// Takes all windows out, up to the entry `last`.
-    pub(super) fn leave_all(&self, last: usize) {
-        for place in self.0.iter().take(last + 2) {
-            // Relaxed: as the caller of the registry needs it.
-            if !place.load(Ordering::Relaxed).is_null() {
-                place.store(ptr::null_mut(), Ordering::Relaxed);
-            }
-        }
+        let window = self.0[handle % ENTRIES + name as usize].load(Ordering::Acquire);
+        let window = QuickWindow(NonNull::new(window)?);
+        (window.handle == handle.low_u32()).then_some(window)
     }
 }
 
-/// A window with a part for fast-path calls: all its ranks are on this node.
+/// A window that fast-path calls serve: all its ranks are on this node.
 #[derive(Clone, Copy)]
-pub struct QuickWindow {
-    window: &'static Window,
+pub struct QuickWindow(pub(super) NonNull<WindowHead>);
+
+impl Deref for QuickWindow {
+    type Target = WindowHead;
+
+    #[inline(always)]
+    fn deref(&self) -> &WindowHead {
+        // SAFETY: as in `registry::find`.
+        unsafe { self.0.as_ref() }
+    }
 }
 
-impl QuickWindow {
-    /// # Safety
-    /// The window has a part for fast-path calls, and so its ranks are on this node.
-    #[inline(always)]
-    pub(super) unsafe fn new(window: &'static Window) -> QuickWindow {
-        debug_assert!(window.quick.is_some() && matches!(window.carrier, Carrier::Node(_)));
-        QuickWindow { window }
-    }
-
-    /// Returns the part for fast-path calls.
-    #[inline(always)]
-    pub fn part(self) -> &'static QuickPart {
-        // SAFETY: guaranteed by the caller of `new`.
-        unsafe { self.window.quick.as_ref().unwrap_unchecked() }
-    }
-
+impl WindowHead {
     /// Returns the host MPI.
     #[inline(always)]
-    pub fn host(self) -> &'static Host {
-        let host = computed!(ptr::from_ref(self.part().host));
-        // SAFETY: the address of a reference.
-        unsafe { &*host }
+    pub fn host(&self) -> &'static Host {
+        // SAFETY: it is never freed.
+        unsafe { &*self.host }
     }
 
-    /// Counts a call. Returns whether it has to take the full path, which makes progress of the
-    /// host MPI (`countdown`).
+    /// Counts a call as `CALLS` of the fast path: 1, or [`QUICK_PER_FULL`] at the end of a full
+    /// call. Returns whether the host MPI has to make progress (`countdown`), which a full call
+    /// does ([`Window::countdown_ended`](super::Window::countdown_ended)).
+    ///
+    /// [`QUICK_PER_FULL`]: super::countdown::QUICK_PER_FULL
     #[inline(always)]
-    pub fn is_due(self) -> bool {
+    pub fn is_due<const CALLS: i32>(&self) -> bool {
         // SAFETY: the number is at the beginning of the countdown.
-        unsafe { subtract_at::<_, { offset_of!(Window, countdown) }, 1>(self.window) }
+        unsafe { subtract_at::<_, { offset_of!(WindowHead, countdown) }, CALLS>(self) }
     }
 
-    /// Like [`QuickWindow::is_due`], with a full barrier before.
+    /// Like [`WindowHead::is_due`], with a full barrier before.
     #[inline(always)]
-    pub fn is_due_behind_fence(self) -> bool {
+    pub fn is_due_behind_fence(&self) -> bool {
         // SAFETY: as in `is_due`.
-        unsafe { subtract_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
-    }
-
-    /// Returns the record of a target, for any number as a rank; `None` if the window has no such
-    /// rank.
-    #[inline(always)]
-    pub fn target(self, rank: Rank) -> Option<&'static Target> {
-        if rank.0 >= self.part().targets.size {
-            return None;
-        }
-        // SAFETY: a rank of the window.
-        let target = unsafe { self.part().targets.of(rank.on_only_node()) };
-        let target = computed!(ptr::from_ref(target));
-        // SAFETY: the address of a reference. The caller's test for `None` then needs no
-        // instruction.
-        unsafe { core::hint::assert_unchecked(!target.is_null()) };
-        // SAFETY: as above.
-        Some(unsafe { &*target })
+        unsafe { subtract_with_fence::<_, { offset_of!(WindowHead, countdown) }>(self) }
     }
 
     /// Whether a target, any number as a rank, is in a passive target epoch.
     #[inline(always)]
-    pub fn is_passive(self, rank: Rank) -> bool {
-        let targets = &self.part().targets;
+    pub fn is_passive(&self, rank: Rank) -> bool {
         // SAFETY: a rank of the window.
-        let word = || unsafe { &targets.of(rank.on_only_node()).access };
-        rank.0 < targets.size && self.epochs.access.locks(word)
-    }
-
-    /// Returns the whole window.
-    #[inline(always)]
-    pub fn whole(self) -> &'static Window {
-        self.window
-    }
-
-    /// Returns the part that this process has.
-    #[inline(always)]
-    pub fn node(self) -> &'static LocalWindow {
-        // SAFETY: guaranteed by the caller of `new`. A branch to a panic would need a frame in each
-        // call.
-        unsafe { self.window.local().unwrap_unchecked() }
+        let target = || unsafe { self.targets.of(rank.on_only_node()).unwrap_unchecked() };
+        rank.0 < self.targets.size && self.epochs.access.locks(|| &target().access)
     }
 }
 
-impl Deref for QuickWindow {
-    type Target = Window;
-
-    #[inline(always)]
-    fn deref(&self) -> &Window {
-        self.window
-    }
-}
-
-/// The target of a call on the fast path.
+/// The window and the target of a call on the fast path.
 #[derive(Clone, Copy)]
 pub struct Quick {
-    window: QuickWindow,
-    /// its record
+    /// the window
+    pub window: QuickWindow,
+    /// the record of the target
     pub target: &'static Target,
 }
 
@@ -204,23 +232,13 @@ impl Quick {
     #[inline(always)]
     pub fn open(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
         let window = TRANSFERS.find(win, entry)?;
-        if window.is_due() {
+        if window.is_due::<1>() {
             return None;
         }
-        let target = window.target(Rank(rank.cast_unsigned()))?;
+        let target = window.targets.of(RankOnNode(rank.cast_unsigned()))?;
+        // SAFETY: a record lives as long as its window.
+        let target: &'static Target = unsafe { &*ptr::from_ref(target) };
         window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
-    }
-
-    /// Returns a counter of the target, whose rank is given again, if it may be notified now.
-    #[inline(always)]
-    pub fn counter(&self, rank: c_int, index: c_int) -> Option<TargetCounter<'static>> {
-        let counter = self.window.mapped_counter(Rank(rank.cast_unsigned()), index)?;
-        self.is_passive().then_some(counter)
-    }
-
-    /// Returns the window's communicator.
-    pub fn comm(&self) -> Comm {
-        self.window.node().comm()
     }
 
     /// Whether the target is in a passive target epoch.
@@ -229,26 +247,72 @@ impl Quick {
         self.window.epochs.access.locks(|| &self.target.access)
     }
 
-    /// Returns the host MPI.
+    /// Carries out a put or a get of `count` elements of a predefined type without holes at `here`.
+    /// Returns `Some` if the arguments were such, and the bytes are copied.
+    ///
+    /// On paper, a put of eight bytes: window and state 3 loads, type 4 loads and 2
+    /// multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and 11
+    /// branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
+    /// what they are for.
+    ///
+    /// # Safety
+    /// The elements at `here` may be read or, for a get, written.
     #[inline(always)]
-    pub fn host(&self) -> &'static Host {
-        self.window.host()
+    pub unsafe fn transfer(
+        &self,
+        way: Way,
+        (here, count, datatype): (*mut u8, i64, Handle),
+        disp: i64,
+    ) -> Option<()> {
+        // In this order few values are in use at a time, so that the call needs few registers.
+        // SAFETY: the host MPI is never freed.
+        let host = unsafe { &*computed!(self.window.host) };
+        let known = host.tables.types.find(datatype)?;
+        // No bytes for a type with holes. A negative length is larger than any memory.
+        let length = count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
+        let length = computed!(length);
+        let (first, bytes_left) = self.target.start(disp)?;
+        let at = computed!(self.target.at.wrapping_add(first.to_usize()));
+        let bytes_left = computed!(bytes_left);
+        // One comparison: 0 bytes become the largest number.
+        if length.wrapping_sub(1) >= bytes_left {
+            return None;
+        }
+        // SAFETY: the window's side was checked, the caller guarantees the other one.
+        unsafe {
+            match way {
+                Way::Put => copy(at, here, length),
+                Way::Get => copy(here, at, length),
+            }
+        }
+        Some(())
     }
 
     /// Returns the address of an element of a predefined type that one atomic instruction may
-    /// change now, and the function with that instruction, which `kernel` finds.
+    /// change now, and the function with that instruction, which `kernel` finds: this rank may
+    /// change single words there (`epoch::lock::passes`), the address is a multiple of the size, a
+    /// power of two or none, and the element is inside.
     #[inline(always)]
     pub fn word<K>(
         &self,
         (disp, datatype): (i64, Handle),
         kernel: impl FnOnce(&Host, Basic) -> Option<K>,
     ) -> Option<(*mut u8, K)> {
-        // In this order few values are in use at a time, so that the call needs few registers.
-        let host = self.host();
+        // SAFETY: as in `transfer`, and so is the order of the steps.
+        let host = unsafe { &*computed!(self.window.host) };
         let known = host.tables.types.find(datatype)?;
         let bytes = computed!(u64::from(known.size));
         let kernel = kernel(host, known.basic)?;
-        let at = self.target.word_at(self.window.part().pass, disp, bytes)?;
-        Some((at, kernel))
+        // Acquire: the operation is ordered after this load. It pairs with the Release by which the
+        // rank got its pass.
+        if self.target.pass().load(Ordering::Acquire) & self.window.pass == 0 {
+            return None;
+        }
+        let (first, bytes_left) = self.target.start(disp)?;
+        let at = computed!(self.target.at.wrapping_add(first.to_usize()));
+        let bytes_left = computed!(bytes_left);
+        // For 0 bytes the mask has all bits.
+        let mask = bytes.wrapping_sub(1);
+        (mask < bytes_left && at.addr().to_u64() & mask == 0).then_some((at, kernel))
     }
 }

@@ -10,11 +10,12 @@
 //! ([`HANDLES`]) have been made; only then a new window gets the same number.
 
 use super::Window;
-use super::quick_window::{EPOCHS, TRANSFERS};
+use super::quick_window::{EPOCHS, QuickTable, TRANSFERS, WindowHead};
 use super::window_puts::WindowPuts;
 use crate::error::{Error, Result};
 use crate::memory::gpu;
 use crate::messages;
+use crate::mpi::{EntryName, Host};
 use crate::number::Number;
 use crate::sync::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::process;
@@ -112,6 +113,37 @@ pub fn find(handle: usize) -> Found {
     if window.handle.to_usize() == handle { Found::Window(window) } else { Found::Stale }
 }
 
+impl QuickTable {
+    /// Enters a window, by the names whose calls are known to be for libfompi.
+    fn enter(&self, window: *mut Window, entry: usize) {
+        for name in [EntryName::Mpi, EntryName::Pmpi] {
+            if Host::known(name).is_some() {
+                // Release: pairs with the Acquire in `find`.
+                self.0[entry + name as usize].store(window.cast::<WindowHead>(), Ordering::Release);
+            }
+        }
+    }
+
+    /// Takes a window out.
+    fn leave(&self, entry: usize) {
+        for place in &self.0[entry..entry + 2] {
+            // Relaxed: a thread that must complete the small put for which the window leaves has
+            // synchronised with the thread that made it. No call uses a window while it is freed.
+            place.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes all windows out, up to the entry `last`.
+    fn leave_all(&self, last: usize) {
+        for place in self.0.iter().take(last + 2) {
+            // Relaxed: as the caller needs it.
+            if !place.load(Ordering::Relaxed).is_null() {
+                place.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 /// Returns the entry of a window for fast-path calls, if it has one.
 fn quick_entry(handle: u32) -> Option<usize> {
     let entry = usize::from(handle.low_u16());
@@ -121,12 +153,13 @@ fn quick_entry(handle: u32) -> Option<usize> {
 /// Enters a window for fast-path calls if they can serve it. The lock of [`FREE`] is held, so that
 /// no window begins to change its entries itself.
 fn serve(window: &Window) {
-    let (Some(quick), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
+    let entry = quick_entry(window.handle).filter(|_| window.is_on_one_node());
+    let Some(entry) = entry else { return };
     let entered = ptr::from_ref(window).cast_mut();
     if !window.local().is_some_and(|node| node.small_puts.have_been_used()) {
         EPOCHS.enter(entered, entry);
     }
-    if quick.targets.all().any(|(_, target)| target.is_mapped()) {
+    if window.targets.all().any(|(_, target)| target.is_mapped()) {
         enter_transfers(entered, entry);
     }
 }
@@ -170,7 +203,8 @@ pub(super) fn serve_transfers(handle: u32) {
 #[cold]
 pub(super) fn leave_entry_to(window: &Window, puts: &WindowPuts) {
     let _free = FREE.lock();
-    puts.note(window.quick.as_ref().and(quick_entry(window.handle)).map(|_| window.handle));
+    let has_entry = window.is_on_one_node() && quick_entry(window.handle).is_some();
+    puts.note(has_entry.then_some(window.handle));
 }
 
 /// Takes a window, which fast-path calls can serve, out of those that do not transfer, ahead of a

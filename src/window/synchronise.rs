@@ -2,7 +2,7 @@
 //! whether the call is legal, then small puts are completed, then the protocol runs, then the state
 //! changes (MPI-4.1 §12.5).
 
-use super::countdown::{FAR_WAITS, NEAR_COMPLETIONS, QUICK_PER_FULL};
+use super::countdown::{FAR_WAITS, NEAR_COMPLETIONS};
 use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
 use super::{LocalWindow, Window, waits};
@@ -18,8 +18,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{Ordering, full_fence, subtract_at};
-use core::mem::offset_of;
+use crate::sync::{Ordering, full_fence};
 
 /// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,15 +29,6 @@ pub struct Asserts {
     pub noprecede: bool,
     /// MPI_MODE_NOSUCCEED
     pub nosucceed: bool,
-}
-
-/// Counts a full call on a window, at its end. Some of these calls let the host MPI make progress.
-#[inline(always)]
-pub fn count(window: &Window) {
-    // SAFETY: the number is at the begin of the countdown.
-    if unsafe { subtract_at::<_, { offset_of!(Window, countdown) }, QUICK_PER_FULL>(window) } {
-        window.countdown_ended();
-    }
 }
 
 /// Records a call that may wait for any ranks of other nodes.
@@ -304,14 +294,14 @@ pub fn flush_all_quick(window: QuickWindow) -> bool {
 /// transfers are complete when their calls return. Returns false as [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_quick(window: QuickWindow, target: Rank) -> bool {
-    window.is_passive(target) && !window.is_due()
+    window.is_passive(target) && !window.is_due::<1>()
 }
 
 /// Fast path of MPI_Win_flush_local_all, in a passive target epoch, on one node. Returns false as
 /// [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_all_quick(window: QuickWindow) -> bool {
-    window.epochs.access.is_any_passive() && !window.is_due()
+    window.epochs.access.is_any_passive() && !window.is_due::<1>()
 }
 
 /// Implements MPI_Win_flush_local: waits until the origin's buffers may be reused, which on one
@@ -380,7 +370,7 @@ impl Window {
     /// progress without its locks, while another thread does.
     #[cold]
     #[inline(never)]
-    fn countdown_ended(&self) {
+    pub fn countdown_ended(&self) {
         self.countdown.start();
         let host = Host::get();
         if let Some(node) = self.local()

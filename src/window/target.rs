@@ -1,5 +1,5 @@
-//! Records of the targets of a one-node window: how this process may access a target now, and where
-//! its memory is mapped. `address` finds that memory.
+//! The records of the targets of a one-node window, and the tables with them. `address` finds the
+//! memory of a target, and `quick_window` reads the records.
 //!
 //! A window has a table with an entry for each target, and an entry leads to a [`Target`]:
 //!
@@ -13,33 +13,12 @@
 //! Then it has a table of its own: 8 bytes for each rank of the node, and a cache line for each
 //! target that the process has accessed or held.
 
+use super::quick_window::{Target, Targets};
 use crate::epoch::access::TargetAccess;
-use crate::mpi::Host;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, computed};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use core::ptr;
-
-/// A target: its epoch, and its memory that is mapped here. It may be empty.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub struct Target {
-    /// where its mapped memory begins, at displacement `disp_min`, as this process reaches it
-    pub(super) at: *mut u8,
-    bytes: u64,
-    /// its displacement unit in bytes
-    disp_unit: u64,
-    /// the first displacement that is mapped
-    disp_min: u64,
-    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
-    disp_max: u64,
-    /// its word with the pass of this rank (`epoch::lock::passes`)
-    pass: *const AtomicU64,
-    /// how this process may access it now
-    pub access: TargetAccess,
-}
-
-const _: () = assert!(size_of::<Target>() == 64);
 
 // SAFETY: addresses of shared memory, which is reached by copies and atomics only.
 unsafe impl Send for Target {}
@@ -90,68 +69,6 @@ impl Target {
         Target { at, bytes, disp_unit, disp_min, disp_max, pass, ..Target::unmapped() }
     }
 
-    /// Returns the offset of displacement `disp` in the mapped memory, and the bytes from there to
-    /// its end; `None` if the displacement is negative, ahead of that memory or behind its end.
-    #[inline(always)]
-    pub fn start(&self, disp: i64) -> Option<(u64, u64)> {
-        // A negative displacement, or one that is ahead, is a number above all maxima here.
-        let disp = disp.cast_unsigned().wrapping_sub(self.disp_min);
-        if disp > self.disp_max {
-            return None;
-        }
-        // Neither wraps around: up to `disp_max` the product is at most `bytes`.
-        let first = disp.wrapping_mul(self.disp_unit);
-        Some((first, self.bytes.wrapping_sub(first)))
-    }
-
-    /// Returns the address of displacement `disp` if there are `bytes` bytes, at least one, that
-    /// are all inside of the memory mapped here.
-    #[inline(always)]
-    pub fn bytes_at(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let (first, bytes_left) = self.start(disp)?;
-        let at = computed!(self.at.wrapping_add(first.to_usize()));
-        let bytes_left = computed!(bytes_left);
-        // One comparison: 0 bytes become the largest number.
-        (bytes.wrapping_sub(1) < bytes_left).then_some(at)
-    }
-
-    /// Returns the address of displacement `disp` if this rank may change single words there by
-    /// atomic instructions (`epoch::lock::passes`), it is a multiple of `bytes` bytes, a power of
-    /// two or none, and they are all inside. `pass`: the bit of the rank's pass.
-    #[inline(always)]
-    pub fn word_at(&self, pass: u64, disp: i64, bytes: u64) -> Option<*mut u8> {
-        // Acquire: the operation is ordered after this load. It pairs with the Release by which the
-        // rank got its pass.
-        if self.pass().load(Ordering::Acquire) & pass == 0 {
-            return None;
-        }
-        let (first, bytes_left) = self.start(disp)?;
-        let at = computed!(self.at.wrapping_add(first.to_usize()));
-        let bytes_left = computed!(bytes_left);
-        // For 0 bytes the mask has all bits.
-        let mask = bytes.wrapping_sub(1);
-        (mask < bytes_left && at.addr().to_u64() & mask == 0).then_some(at)
-    }
-
-    /// Returns the word with the pass of this rank.
-    #[inline(always)]
-    pub fn pass(&self) -> &AtomicU64 {
-        // SAFETY: guaranteed by the caller of `new`.
-        unsafe { &*self.pass }
-    }
-
-    /// Returns where its mapped memory begins, and its bytes.
-    #[inline(always)]
-    pub fn mapped(&self) -> (*mut u8, u64) {
-        (self.at, self.bytes)
-    }
-
-    /// Returns the bytes from `first` to the end, if `first` is inside or right behind it.
-    #[inline]
-    pub fn behind(&self, first: u64) -> Option<u64> {
-        self.bytes.checked_sub(first)
-    }
-
     /// Whether some byte of it is mapped here.
     pub fn is_mapped(&self) -> bool {
         self.bytes > 0
@@ -165,19 +82,6 @@ const DISP_MAX: u64 = i64::MAX.cast_unsigned();
 /// bytes. With a unit of 0 every displacement is at their begin.
 fn disp_max(bytes: u64, disp_unit: u64) -> u64 {
     bytes.checked_div(disp_unit).unwrap_or(DISP_MAX).min(DISP_MAX)
-}
-
-/// What fast-path calls read of a one-node window, in addition to the epoch: one cache line.
-#[repr(C)]
-pub struct QuickPart {
-    /// the handle of the window
-    pub(super) handle: u32,
-    /// the bit of this rank's pass (`epoch::lock::passes`), in the word to which a target leads
-    pub pass: u64,
-    /// the host MPI, for its datatypes and operations
-    pub(super) host: &'static Host,
-    /// the records of its targets
-    pub(super) targets: Targets,
 }
 
 /// The entry of a target.
@@ -194,23 +98,17 @@ impl NoTargets {
     }
 }
 
-/// The targets of one window.
-#[repr(C)]
-pub struct Targets {
-    /// the table: that of the arena, or one of its own
-    table: AtomicPtr<Entry>,
-    /// the table of the arena
-    none: *const Entry,
-    /// the number of ranks
-    pub size: u32,
-}
-
 // SAFETY: addresses of tables whose entries are atomic.
 unsafe impl Send for Targets {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Targets {}
 
 impl Targets {
+    /// Returns the targets of a window that has not all its ranks on this node.
+    pub const fn elsewhere() -> Targets {
+        Targets { table: AtomicPtr::new(ptr::null_mut()), none: ptr::null(), size: 0 }
+    }
+
     /// Starts without a record.
     ///
     /// # Safety
@@ -220,30 +118,10 @@ impl Targets {
         Targets { table: AtomicPtr::new(table.cast_mut()), none: table, size }
     }
 
-    /// Returns the record of a target, which may be [`NO_TARGET`].
-    ///
-    /// # Safety
-    /// The window has this rank.
-    #[inline(always)]
-    pub unsafe fn of(&self, rank: RankOnNode) -> &Target {
-        debug_assert!(rank.0 < self.size);
-        // Acquire: pairs with the Release in `own_table`.
-        let table = self.table.load(Ordering::Acquire);
-        // SAFETY: a table has an entry for each rank of the window.
-        let entry = unsafe { &*table.wrapping_add(rank.0.to_usize()) };
-        // Acquire: pairs with the Release in `get`.
-        let target = entry.load(Ordering::Acquire);
-        // SAFETY: `NO_TARGET`, or a record that lives as long as this table.
-        unsafe { &*target }
-    }
-
     /// Returns the record of a target, if it has one.
     #[inline(always)]
     pub fn find(&self, rank: RankOnNode) -> Option<&Target> {
-        assert!(rank.0 < self.size);
-        // SAFETY: a rank of the window.
-        let known = unsafe { self.of(rank) };
-        (!ptr::eq(known, &raw const NO_TARGET)).then_some(known)
+        self.of(rank).filter(|known| !ptr::eq(*known, &raw const NO_TARGET))
     }
 
     /// Returns the record of a target, which `make` makes the first time.
@@ -269,12 +147,10 @@ impl Targets {
 
     /// Returns the ranks that have a record, and their records.
     pub fn all(&self) -> impl Iterator<Item = (RankOnNode, &Target)> {
-        // SAFETY: a rank of the window.
-        let of = |rank| (rank, unsafe { self.of(rank) });
-        let is_own = |found: &(RankOnNode, &Target)| !ptr::eq(found.1, &raw const NO_TARGET);
         // Acquire: as in `of`.
         let is_any = !ptr::eq(self.table.load(Ordering::Acquire), self.none);
-        RankOnNode::all(if is_any { self.size } else { 0 }).map(of).filter(is_own)
+        let ranks = RankOnNode::all(if is_any { self.size } else { 0 });
+        ranks.filter_map(|rank| Some((rank, self.find(rank)?)))
     }
 
     /// Returns the table of this window, and makes it the first time.
@@ -396,8 +272,8 @@ mod tests {
         let none = NoTargets::new(3);
         // SAFETY: `none` is dropped last.
         let (targets, other) = unsafe { (Targets::new(&none), Targets::new(&none)) };
-        // SAFETY: a rank of three.
-        let start = |rank| unsafe { targets.of(RankOnNode(rank)) }.start(1);
+        let start = |rank| targets.of(RankOnNode(rank)).unwrap().start(1);
+        assert!(targets.of(RankOnNode(3)).is_none());
         assert_eq!(targets.get(RankOnNode(1), || target(16, 8)).start(1), Some((8, 8)));
         assert_eq!(targets.get(RankOnNode(1), || target(32, 16)).start(1), Some((8, 8)));
         assert!(targets.get(RankOnNode(2), Target::unmapped).access.is_closed());

@@ -8,7 +8,7 @@ use crate::memory::HeapPlace;
 use crate::rank_numbers::Rank;
 use crate::sync::AtomicU64;
 use crate::window::address::Reach;
-use crate::window::target::Target;
+use crate::window::quick_window::Target;
 use fompi_testkit::Choices;
 
 /// A number: mostly a small one, or one at a border.

@@ -33,10 +33,11 @@ mod quiet;
 mod reuse;
 mod settings_check;
 
-use super::countdown::Countdown;
+use super::countdown::{Countdown, QUICK_PER_FULL};
 use super::in_use::InUse;
+use super::quick_window::{Targets, WindowHead};
 use super::registry::Entry;
-use super::target::{NoTargets, QuickPart, Targets};
+use super::target::NoTargets;
 use super::wide::exchange::Agreed;
 use super::{
     Carrier, Delegated, Facts, Flavor, LocalWindow, Window, library_loads, registry, synchronise,
@@ -308,21 +309,24 @@ fn insert(
         Carrier::Node(node) | Carrier::Wide(node) => node.size,
         Carrier::Host(_) => 0, // that MPI checks its epochs
     };
+    let (pass, targets) = match &carrier {
+        Carrier::Node(node) => {
+            let arena = node.arena();
+            let none = arena.shared_by_windows(|| NoTargets::new(arena.size));
+            // SAFETY: the carrier keeps the arena, and is dropped after the targets.
+            (layout::bit_of(arena.rank.in_node_words()).1, unsafe { Targets::new(none) })
+        }
+        Carrier::Wide(_) | Carrier::Host(_) => (0, Targets::elsewhere()),
+    };
     let window = entry.insert(|handle| Window {
-        handle,
-        quick: match &carrier {
-            Carrier::Node(node) => {
-                let arena = node.arena();
-                let (_, pass) = layout::bit_of(arena.rank.in_node_words());
-                let none = arena.shared_by_windows(|| NoTargets::new(arena.size));
-                // SAFETY: the carrier keeps the arena, and is dropped after the quick part.
-                let targets = unsafe { Targets::new(none) };
-                Some(QuickPart { handle, pass, host, targets })
-            }
-            Carrier::Wide(_) | Carrier::Host(_) => None,
+        head: WindowHead {
+            handle,
+            pass,
+            host: ptr::from_ref(host),
+            targets,
+            epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
+            countdown: Countdown::new(),
         },
-        epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
-        countdown: Countdown::new(),
         carrier,
         facts,
         errhandler: AtomicUsize::new(host.constants.errors_are_fatal),
@@ -435,7 +439,9 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     let mut quiet = None;
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
-            synchronise::count(window);
+            if window.is_due::<QUICK_PER_FULL>() {
+                window.countdown_ended();
+            }
             let leaves = node.own_range.as_ref().is_some_and(OwnRange::leaves_pages);
             let arrival = Arrival::begin(node.arena(), leaves);
             synchronise::last_fence(node, CALL)?;

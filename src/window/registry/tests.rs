@@ -8,6 +8,7 @@ use crate::mpi::attributes::Attributes;
 use crate::mpi::hints::Hints;
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::window::countdown::Countdown;
+use crate::window::quick_window::Targets;
 use crate::window::{Carrier, Delegated, Facts, Flavor};
 
 #[test]
@@ -45,10 +46,14 @@ fn a_window(handle: u32) -> Window {
         flavor: Flavor::Allocate,
     };
     Window {
-        handle,
-        quick: None,
-        epochs: Epochs::new(false),
-        countdown: Countdown::new(),
+        head: WindowHead {
+            handle,
+            pass: 0,
+            host: ptr::null(),
+            targets: Targets::elsewhere(),
+            epochs: Epochs::new(false),
+            countdown: Countdown::new(),
+        },
         carrier: Carrier::Host(Delegated { native: 0, _range: None }),
         facts,
         errhandler: AtomicUsize::new(0),

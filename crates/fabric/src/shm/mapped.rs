@@ -9,68 +9,28 @@ use core::ptr;
 /// Whether one load and one store, which need no alignment here, are single instructions.
 const UNALIGNED: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// Copies `bytes` bytes; the buffers may overlap.
+/// Copies `bytes` bytes; the buffers may overlap. All but elements of four and eight bytes are
+/// copied out of line, so that the caller keeps nothing in registers for them.
 ///
 /// # Safety
 /// `bytes` bytes at `from` may be read, and `bytes` bytes at `to` written.
-#[inline]
+#[inline(always)]
 pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        if !copy_element(to, from, bytes) {
-            copy_bytes(to, from, bytes);
-        }
-    }
-}
-
-/// Copies as [`copy`]. All but elements of four and eight bytes are copied out of line, so that the
-/// caller keeps nothing in registers for them.
-///
-/// # Safety
-/// As for [`copy`].
-#[inline(always)]
-pub unsafe fn copy_quick(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        if !copy_element(to, from, bytes) {
-            copy_others(to, from, bytes);
-        }
-    }
-}
-
-/// Copies four or eight bytes, and returns whether `bytes` is one of these numbers.
-///
-/// # Safety
-/// As for [`copy`].
-#[inline(always)]
-unsafe fn copy_element(to: *mut u8, from: *const u8, bytes: u64) -> bool {
     let single = |width: usize| UNALIGNED || (to.addr() | from.addr()) & (width - 1) == 0;
-    match bytes {
-        // SAFETY: the caller guarantees eight bytes on either side.
-        8 if single(8) => unsafe {
-            to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned())
-        },
-        // SAFETY: the caller guarantees four bytes on either side.
-        4 if single(4) => unsafe {
-            to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned())
-        },
-        _ => return false,
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match bytes {
+            8 if single(8) => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 if single(4) => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            _ => copy_others(to, from, bytes),
+        }
     }
-    true
 }
 
 /// # Safety
 /// As for [`copy`].
 #[inline(never)]
 unsafe fn copy_others(to: *mut u8, from: *const u8, bytes: u64) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { copy_bytes(to, from, bytes) }
-}
-
-/// # Safety
-/// As for [`copy`].
-#[inline(always)]
-unsafe fn copy_bytes(to: *mut u8, from: *const u8, bytes: u64) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if bytes < LONG {
