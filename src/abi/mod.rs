@@ -16,8 +16,6 @@
 
 #[macro_use]
 mod entry;
-#[macro_use]
-mod transfer_rows;
 mod answer;
 mod bare_fork;
 mod counters;

@@ -5,50 +5,22 @@
 //! counters are in `counters`.
 
 use super::counters::unsupported;
-use super::request_calls::{on_target_with, with_request};
-use super::transfer::{Call, TargetCall, accumulate, buffer, get, passed, put, target};
+use super::request_calls::with_request;
+use super::transfer::{
+    Call, accumulate, buffer, compare_and_swap, fetch_and_op, passed, target, transfer,
+};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
-use crate::error::Result;
 use crate::fabric::Way;
-use crate::mpi::{Handle, Host};
-use crate::transfer::{Place, Quick, single, staged};
+use crate::transfer::{Quick, single};
 use crate::window::notifications::Notified;
 use core::ffi::{c_int, c_void};
-
-/// A notified call.
-pub(super) struct NotifiedCall {
-    pub call: Call,
-    pub kind: Notified,
-    /// the index of the counter
-    pub index: c_int,
-}
-
-impl TargetCall for NotifiedCall {
-    fn host(&self) -> &'static Host {
-        self.call.host
-    }
-
-    fn has_request(&self) -> bool {
-        self.call.request.is_some()
-    }
-
-    fn carry_out(
-        self,
-        ours: impl FnOnce(Place<'static>) -> Result<()>,
-        theirs: impl FnOnce(Handle) -> Result<()>,
-    ) -> c_int {
-        let NotifiedCall { call, kind, index } = self;
-        let rank = call.rank;
-        call.carry_out(|place| place.notified((kind, rank, index), || ours(place)), theirs)
-    }
-}
 
 /// Rows of notified puts and gets: name, type of the origin, type of the counts, and `request` if
 /// the call has one.
 macro_rules! notified_puts_and_gets {
     ($(
         $(#[$doc:meta])*
-        $name:ident ($pointer:ty, $count:ty $(, $request:ident)?) = $work:ident $kind:ident;
+        $name:ident ($pointer:ty, $count:ty $(, $request:ident)?) = $kind:ident;
     )*) => {$( own_entry! {
         $(#[$doc])*
         $name (
@@ -56,7 +28,7 @@ macro_rules! notified_puts_and_gets {
             disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, index: c_int,
             win: MPI_Win, $($request: *mut MPI_Request,)?
         ) {
-            // As in `transfer_rows`.
+            // As in `puts_and_gets!`.
             let same_type =
                 origin_count == target_count && origin_type == target_type && !origin.is_null();
             let from = passed(origin, origin_count.into(), origin_type);
@@ -71,13 +43,14 @@ macro_rules! notified_puts_and_gets {
                 Some(())
             }).is_some()
         } {
-            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
-            let kind = Notified::$kind;
-            let call = NotifiedCall { call: Call { name, host, rank, win, request }, kind, index };
+            let (request, notified) = (optional!($($request)?), Some((Notified::$kind, index)));
+            let call = Call { request, notified, ..Call::plain(stringify!($name), rank, win) };
+            let host = call.host;
             let buffer = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
-            unsafe { $work(call, buffer, target, |_| unsupported()) }
+            let ours = |place| unsafe { transfer(place, Way::$kind, buffer, target) };
+            call.carry_out(ours, |_| unsupported())
         }
     } )*};
 }
@@ -107,9 +80,10 @@ macro_rules! notified_accumulates {
                 Some(())
             }).is_some()
         } {
-            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
-            let kind = Notified::Accumulate;
-            let call = NotifiedCall { call: Call { name, host, rank, win, request }, kind, index };
+            let (kind, request) = (Notified::Accumulate, optional!($($request)?));
+            let notified = Some((kind, index));
+            let call = Call { request, notified, ..Call::plain(stringify!($name), rank, win) };
+            let host = call.host;
             let from = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
@@ -130,9 +104,10 @@ macro_rules! notified_get_accumulates {
             disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, op: MPI_Op,
             index: c_int, win: MPI_Win, $($request: *mut MPI_Request,)?
         ) {
-            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
-            let kind = Notified::Accumulate;
-            let call = NotifiedCall { call: Call { name, host, rank, win, request }, kind, index };
+            let (kind, request) = (Notified::Accumulate, optional!($($request)?));
+            let notified = Some((kind, index));
+            let call = Call { request, notified, ..Call::plain(stringify!($name), rank, win) };
+            let host = call.host;
             let from = buffer(host, origin, origin_count.into(), origin_type);
             let result = buffer(host, result, result_count.into(), result_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
@@ -149,36 +124,36 @@ notified_puts_and_gets! {
     /// at the target, notification included, after a flush. Errors: those of MPI_Put,
     /// FOMPI_ERR_RMA_NOTIFICATION for an index that the target does not have, MPI_ERR_RMA_SYNC
     /// outside of a passive target epoch.
-    FOMPI_Put_notify (*const c_void, c_int) = put Put;
+    FOMPI_Put_notify (*const c_void, c_int) = Put;
 
     /// Transfers data to a target, as FOMPI_Put_notify, with large counts. Errors: those of
     /// FOMPI_Put_notify.
-    FOMPI_Put_notify_c (*const c_void, MPI_Count) = put Put;
+    FOMPI_Put_notify_c (*const c_void, MPI_Count) = Put;
 
     /// Transfers data to a target, as FOMPI_Put_notify, with a request, which is complete when the
     /// buffer may be reused: the notification may come later. Errors: those of FOMPI_Put_notify.
-    FOMPI_Rput_notify (*const c_void, c_int, request) = put Put;
+    FOMPI_Rput_notify (*const c_void, c_int, request) = Put;
 
     /// Transfers data to a target, as FOMPI_Rput_notify, with large counts. Errors: those of
     /// FOMPI_Put_notify.
-    FOMPI_Rput_notify_c (*const c_void, MPI_Count, request) = put Put;
+    FOMPI_Rput_notify_c (*const c_void, MPI_Count, request) = Put;
 
     /// Transfers data from a target, as MPI_Get, and adds 1 to a counter of the target behind the
     /// reads: a target that reads the new value may change the data. Only for passive target
     /// epochs. Errors: those of FOMPI_Put_notify.
-    FOMPI_Get_notify (*mut c_void, c_int) = get Get;
+    FOMPI_Get_notify (*mut c_void, c_int) = Get;
 
     /// Transfers data from a target, as FOMPI_Get_notify, with large counts. Errors: those of
     /// FOMPI_Put_notify.
-    FOMPI_Get_notify_c (*mut c_void, MPI_Count) = get Get;
+    FOMPI_Get_notify_c (*mut c_void, MPI_Count) = Get;
 
     /// Transfers data from a target, as FOMPI_Get_notify, with a request, which is complete when
     /// the data have arrived. Errors: those of FOMPI_Put_notify.
-    FOMPI_Rget_notify (*mut c_void, c_int, request) = get Get;
+    FOMPI_Rget_notify (*mut c_void, c_int, request) = Get;
 
     /// Transfers data from a target, as FOMPI_Rget_notify, with large counts. Errors: those of
     /// FOMPI_Put_notify.
-    FOMPI_Rget_notify_c (*mut c_void, MPI_Count, request) = get Get;
+    FOMPI_Rget_notify_c (*mut c_void, MPI_Count, request) = Get;
 }
 
 notified_accumulates! {
@@ -228,12 +203,12 @@ own_entries! {
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
     ) {
-        let (call, host) = ("FOMPI_Rfetch_and_op", Host::get());
-        let target = target(host, rank, disp, 1, datatype);
-        on_target_with((call, host), win, rank, request, |place| {
-            let op = host.handle(op);
+        let call = Call::plain("FOMPI_Rfetch_and_op", rank, win);
+        let target = target(call.host, rank, disp, 1, datatype);
+        let call = Call { request: Some(request), ..call };
+        call.carry_out(|place| {
             // SAFETY: the caller's buffers.
-            unsafe { staged::fetch_and_op(place, origin.cast(), result.cast(), target, op) }?;
+            unsafe { fetch_and_op(place, (origin, result), target, op) }?;
             place.wait_for_results(rank)
         }, |_| unsupported())
     }
@@ -247,12 +222,12 @@ own_entries! {
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
         request: *mut MPI_Request,
     ) {
-        let (call, host) = ("FOMPI_Rcompare_and_swap", Host::get());
-        let target = target(host, rank, disp, 1, datatype);
-        on_target_with((call, host), win, rank, request, |place| {
-            let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
+        let call = Call::plain("FOMPI_Rcompare_and_swap", rank, win);
+        let target = target(call.host, rank, disp, 1, datatype);
+        let call = Call { request: Some(request), ..call };
+        call.carry_out(|place| {
             // SAFETY: the caller's buffers.
-            unsafe { staged::compare_and_swap(place, origin, compare, result, target) }?;
+            unsafe { compare_and_swap(place, (origin, compare, result), target) }?;
             place.wait_for_results(rank)
         }, |_| unsupported())
     }

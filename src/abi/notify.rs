@@ -5,11 +5,11 @@
 //! arguments matter.
 
 use super::answer::on_window;
-use super::notified_calls::NotifiedCall;
-use super::transfer::{Call, buffer, get, put, target};
+use super::transfer::{Call, buffer, target, transfer};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
 use super::{counters, pass_through};
 use crate::error::Error;
+use crate::fabric::Way;
 use crate::messages;
 use crate::mpi::Host;
 use crate::mpi::comm::check;
@@ -265,7 +265,7 @@ of_counters! {
 /// Notified puts and gets with Intel's arguments.
 macro_rules! transfers {
     ($(
-        $name:ident $profiled:ident $typed:ident ($pointer:ty, $count:ty) = $work:ident $kind:ident;
+        $name:ident $profiled:ident $typed:ident ($pointer:ty, $count:ty) = $kind:ident;
     )*) => {$(
         /// A notified transfer: as that of `notified_calls`, on windows of libfompi.
         unsafe extern "C-unwind" fn $typed(
@@ -273,9 +273,9 @@ macro_rules! transfers {
             disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, index: c_int,
             win: MPI_Win,
         ) -> c_int {
-            let (name, host) = (stringify!($name), Host::get());
-            let call = Call { name, host, rank, win, request: None };
-            let call = NotifiedCall { call, kind: Notified::$kind, index };
+            let notified = Some((Notified::$kind, index));
+            let call = Call { notified, ..Call::plain(stringify!($name), rank, win) };
+            let host = call.host;
             let buffer = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
             let theirs = |native| intels!(host, $profiled(
@@ -284,7 +284,8 @@ macro_rules! transfers {
             ): $pointer, $count, MPI_Datatype, c_int, MPI_Aint, $count, MPI_Datatype, c_int,
                 usize);
             // SAFETY: the caller's buffer.
-            unsafe { $work(call, buffer, target, theirs) }
+            let ours = |place| unsafe { transfer(place, Way::$kind, buffer, target) };
+            call.carry_out(ours, theirs)
         }
         jump! { $name $typed }
         jump! { $profiled $typed }
@@ -292,8 +293,8 @@ macro_rules! transfers {
 }
 
 transfers! {
-    MPIX_Put_notify PMPIX_Put_notify put_notify (*const c_void, c_int) = put Put;
-    MPIX_Put_notify_c PMPIX_Put_notify_c put_notify_c (*const c_void, MPI_Count) = put Put;
-    MPIX_Get_notify PMPIX_Get_notify get_notify (*mut c_void, c_int) = get Get;
-    MPIX_Get_notify_c PMPIX_Get_notify_c get_notify_c (*mut c_void, MPI_Count) = get Get;
+    MPIX_Put_notify PMPIX_Put_notify put_notify (*const c_void, c_int) = Put;
+    MPIX_Put_notify_c PMPIX_Put_notify_c put_notify_c (*const c_void, MPI_Count) = Put;
+    MPIX_Get_notify PMPIX_Get_notify get_notify (*mut c_void, c_int) = Get;
+    MPIX_Get_notify_c PMPIX_Get_notify_c get_notify_c (*mut c_void, MPI_Count) = Get;
 }

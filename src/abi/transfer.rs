@@ -1,8 +1,9 @@
 //! Communication calls (MPI-4.1 §12.3). The functions of a family differ in the type of their
 //! counts and in whether they have a request: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`.
-//! Each is a row below, `signature = work(native)`. `work` is a function of this file. `native` is
-//! the host MPI's function, for delegated windows; `native_c else native` if an MPI may lack the
-//! function with large counts. `quick[]` and `quick[request]` name the fast path.
+//! Each is a row below, `signature = (native)`, with the direction of a put or get ahead. `native`
+//! is the host MPI's function, for delegated windows; `native_c else native` if an MPI may lack the
+//! function with large counts. `quick[]` and `quick[request]` say that there is a fast path, and
+//! name it if it is not the only one.
 
 use super::answer::on_window;
 use super::request_calls::{on_target_with, with_request};
@@ -11,7 +12,10 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::mpi::comm::check;
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, single, staged};
+use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer};
+use crate::transfer::{accumulate, put_get, single, staged};
+use crate::window::library_loads::gpu;
+use crate::window::notifications::Notified;
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -48,49 +52,9 @@ pub(super) fn target(
     TargetBuffer { rank, disp: disp as i64, count, datatype: host.handle(datatype) }
 }
 
-/// Executes a communication call on `rank`. A call that succeeds after a fence opens an epoch; a
-/// call that fails does not, nor does one on MPI_PROC_NULL.
-#[inline]
-fn on_target(
-    call: &'static str,
-    host: &'static Host,
-    win: MPI_Win,
-    rank: c_int,
-    ours: impl FnOnce(Place<'static>) -> Result<()>,
-    theirs: impl FnOnce(Handle) -> Result<()>,
-) -> c_int {
-    on_window(
-        call,
-        host,
-        win,
-        |window, node| {
-            ours(Place { host, window, node })?;
-            if rank != host.constants.proc_null {
-                window.epochs.accessed();
-            }
-            Ok(())
-        },
-        theirs,
-    )
-}
-
 /// Returns a large count for an MPI without large counts, if it fits.
 fn narrow(count: MPI_Count) -> Option<c_int> {
     c_int::try_from(count).ok()
-}
-
-/// A call that `put`, `get` and `accumulate` execute.
-pub(super) trait TargetCall {
-    /// Returns the host MPI.
-    fn host(&self) -> &'static Host;
-    /// Whether the call has a request.
-    fn has_request(&self) -> bool;
-    /// Executes the call: `ours` if libfompi implements the window, `theirs` otherwise.
-    fn carry_out(
-        self,
-        ours: impl FnOnce(Place<'static>) -> Result<()>,
-        theirs: impl FnOnce(Handle) -> Result<()>,
-    ) -> c_int;
 }
 
 /// A communication call.
@@ -102,89 +66,149 @@ pub(super) struct Call {
     pub win: MPI_Win,
     /// the caller's pointer to a request; `None`: the call has no request
     pub request: Option<*mut MPI_Request>,
+    /// what a notified call does, and the index of its counter
+    pub notified: Option<(Notified, c_int)>,
 }
 
-impl TargetCall for Call {
+impl Call {
+    /// Returns a call without a request and a notification.
     #[inline(always)]
-    fn host(&self) -> &'static Host {
-        self.host
+    pub fn plain(name: &'static str, rank: c_int, win: MPI_Win) -> Call {
+        Call { name, host: Host::get(), rank, win, request: None, notified: None }
     }
 
+    /// Executes the call: `ours` if libfompi implements the window, `theirs` otherwise.
     #[inline(always)]
-    fn has_request(&self) -> bool {
-        self.request.is_some()
-    }
-
-    #[inline]
-    fn carry_out(
+    pub fn carry_out(
         self,
         ours: impl FnOnce(Place<'static>) -> Result<()>,
         theirs: impl FnOnce(Handle) -> Result<()>,
     ) -> c_int {
-        let Call { name, host, rank, win, request } = self;
-        match request {
-            None => on_target(name, host, win, rank, ours, theirs),
-            Some(request) => on_target_with((name, host), win, rank, request, ours, theirs),
+        let Some((kind, index)) = self.notified else { return self.on_target(ours, theirs) };
+        let counter = (kind, self.rank, index);
+        self.on_target(|place| place.notified(counter, || ours(place)), theirs)
+    }
+
+    /// Executes the operation of the call. One that succeeds after a fence opens an epoch; one that
+    /// fails does not, nor does one on MPI_PROC_NULL.
+    #[inline]
+    fn on_target(
+        self,
+        ours: impl FnOnce(Place<'static>) -> Result<()>,
+        theirs: impl FnOnce(Handle) -> Result<()>,
+    ) -> c_int {
+        let Call { name, host, rank, win, request, .. } = self;
+        if let Some(request) = request {
+            return on_target_with((name, host), win, rank, request, ours, theirs);
         }
+        on_window(
+            name,
+            host,
+            win,
+            |window, node| {
+                ours(Place { host, window, node })?;
+                if rank != host.constants.proc_null {
+                    window.epochs.accessed();
+                }
+                Ok(())
+            },
+            theirs,
+        )
     }
 }
 
-/// Executes a call of the put family.
+/// Executes a call of the put or get family on a window of libfompi.
 ///
 /// # Safety
-/// `from` is a buffer of the caller.
-#[inline]
-pub(super) unsafe fn put(
-    call: impl TargetCall,
-    from: Buffer,
+/// `origin` is a buffer of the caller, which may be written by a get.
+#[inline(always)]
+pub(super) unsafe fn transfer(
+    place: Place<'_>,
+    way: Way,
+    origin: Buffer,
     target: TargetBuffer,
-    theirs: impl FnOnce(Handle) -> Result<()>,
-) -> c_int {
+) -> Result<()> {
     // SAFETY: the caller guarantees valid buffers.
-    call.carry_out(|place| unsafe { staged::transfer(place, Way::Put, from, target) }, theirs)
-}
-
-/// Executes a call of the get family.
-///
-/// # Safety
-/// `into` is a buffer of the caller, which may be written.
-#[inline]
-pub(super) unsafe fn get(
-    call: impl TargetCall,
-    into: Buffer,
-    target: TargetBuffer,
-    theirs: impl FnOnce(Handle) -> Result<()>,
-) -> c_int {
-    // SAFETY: the caller guarantees valid buffers.
-    call.carry_out(|place| unsafe { staged::transfer(place, Way::Get, into, target) }, theirs)
+    unsafe {
+        match gpu() {
+            None => put_get::transfer(place, way, origin, target),
+            Some(gpu) => staged::transfer(gpu, place, way, origin, target),
+        }
+    }
 }
 
 /// Executes a call of the accumulate family, or of the get_accumulate family, which has a `result`.
 ///
 /// # Safety
 /// `from` and `result` are buffers of the caller; `result` may be written.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn accumulate(
-    call: impl TargetCall,
+    call: Call,
     (from, result): (Buffer, Option<Buffer>),
     target: TargetBuffer,
     op: MPI_Op,
     theirs: impl FnOnce(Handle) -> Result<()>,
 ) -> c_int {
-    let given = Accumulation { origin: from, result, target, op: call.host().handle(op) };
+    let given = Accumulation { origin: from, result, target, op: call.host.handle(op) };
+    // SAFETY: the caller guarantees valid buffers.
+    let ours = |place| unsafe {
+        match gpu() {
+            None => accumulate::accumulate(place, &given),
+            Some(gpu) => staged::accumulate(gpu, place, &given),
+        }
+    };
     // By itself: with the rest it takes 25 instructions more (`scripts/dev/counts`).
-    if !call.has_request() || result.is_none() {
-        // SAFETY: the caller guarantees valid buffers.
-        return call.carry_out(|place| unsafe { staged::accumulate(place, &given) }, theirs);
+    if call.request.is_none() || result.is_none() {
+        return call.carry_out(ours, theirs);
     }
     call.carry_out(
         |place| {
-            // SAFETY: the caller guarantees valid buffers.
-            unsafe { staged::accumulate(place, &given) }?;
+            ours(place)?;
             place.wait_for_results(given.target.rank) // docs/decisions/0017
         },
         theirs,
     )
+}
+
+/// Executes MPI_Fetch_and_op on a window of libfompi.
+///
+/// # Safety
+/// `origin` and `result` are buffers of the caller; `result` may be written.
+#[inline(always)]
+pub(super) unsafe fn fetch_and_op(
+    place: Place<'_>,
+    (origin, result): (*const c_void, *mut c_void),
+    target: TargetBuffer,
+    op: MPI_Op,
+) -> Result<()> {
+    let (op, origin, result) = (place.host.handle(op), origin.cast(), result.cast());
+    // SAFETY: the caller guarantees valid buffers.
+    unsafe {
+        match gpu() {
+            None => single::fetch_and_op(place, origin, result, target, op),
+            Some(gpu) => staged::fetch_and_op(gpu, place, (origin, result), target, op),
+        }
+    }
+}
+
+/// Executes MPI_Compare_and_swap on a window of libfompi.
+///
+/// # Safety
+/// As for [`fetch_and_op`], and `compare` is a buffer of the caller.
+#[inline(always)]
+pub(super) unsafe fn compare_and_swap(
+    place: Place<'_>,
+    (origin, compare, result): (*const c_void, *const c_void, *mut c_void),
+    target: TargetBuffer,
+) -> Result<()> {
+    let given = (origin.cast(), compare.cast(), result.cast());
+    // SAFETY: the caller guarantees valid buffers.
+    unsafe {
+        match gpu() {
+            None => single::compare_and_swap(place, given, target),
+            Some(gpu) => staged::compare_and_swap(gpu, place, given, target),
+        }
+    }
 }
 
 puts_and_gets! {
@@ -198,7 +222,7 @@ puts_and_gets! {
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put) quick[] Way::Put;
+    ) = Put(put) quick[];
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -209,7 +233,7 @@ puts_and_gets! {
     MPI_Put_c PMPI_Put_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put_c else put);
+    ) = Put(put_c else put);
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5). The request is one
     /// of the host MPI: on one node it is complete when the call returns; between nodes it
@@ -219,7 +243,7 @@ puts_and_gets! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = put(rput) quick[request] Way::Put;
+    ) = Put(rput) quick[request];
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
     /// The request is one of the host MPI: on one node it is complete when the call returns;
@@ -230,7 +254,7 @@ puts_and_gets! {
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = put(rput_c else rput);
+    ) = Put(rput_c else rput);
 
     /// Transfers data from a target (MPI-4.1 §12.3.2). By loads where the target's memory is mapped
     /// here, by process_vm from other memory of this node, and by RDMA READ from other nodes; only
@@ -241,7 +265,7 @@ puts_and_gets! {
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get) quick[] Way::Get;
+    ) = Get(get) quick[];
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
@@ -252,7 +276,7 @@ puts_and_gets! {
     MPI_Get_c PMPI_Get_c (
         origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get_c else get);
+    ) = Get(get_c else get);
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5). The request is
     /// one of the host MPI: on one node it is complete when the call returns; between nodes it
@@ -262,7 +286,7 @@ puts_and_gets! {
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = get(rget) quick[request] Way::Get;
+    ) = Get(rget) quick[request];
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
     /// counts. The request is one of the host MPI: on one node it is complete when the call
@@ -273,7 +297,7 @@ puts_and_gets! {
         origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = get(rget_c else rget);
+    ) = Get(rget_c else rget);
 }
 
 accumulates! {
@@ -287,7 +311,7 @@ accumulates! {
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(accumulate) quick[] single::accumulate_quick;
+    ) = (accumulate) quick[] single::accumulate_quick;
 
     /// Combines origin data with target data by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element is updated by an atomic instruction of the processor or the
@@ -300,7 +324,7 @@ accumulates! {
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
         win: MPI_Win,
-    ) = accumulate(accumulate_c else accumulate);
+    ) = (accumulate_c else accumulate);
 
     /// Combines origin data with target data, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5).
     /// The request is one of the host MPI: on one node it is complete when the call returns;
@@ -311,7 +335,7 @@ accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(raccumulate) quick[request] single::accumulate_quick;
+    ) = (raccumulate) quick[request] single::accumulate_quick;
 
     /// Combines origin data with target data, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the host MPI: on one node it is complete when the
@@ -322,7 +346,7 @@ accumulates! {
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
         win: MPI_Win, request: *mut MPI_Request,
-    ) = accumulate(raccumulate_c else raccumulate);
+    ) = (raccumulate_c else raccumulate);
 }
 
 get_accumulates! {
@@ -337,7 +361,7 @@ get_accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(get_accumulate) quick[] single::fetch_and_op_quick;
+    ) = (get_accumulate) quick[] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them with those of the origin, element by element
     /// (MPI-4.1 §12.3.4), with large counts. A single element is updated by an atomic instruction
@@ -351,7 +375,7 @@ get_accumulates! {
         result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
         win: MPI_Win,
-    ) = accumulate(get_accumulate_c else get_accumulate);
+    ) = (get_accumulate_c else get_accumulate);
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
     /// §12.3.5). The request is one of the host MPI: on one node it is complete when the call
@@ -363,7 +387,7 @@ get_accumulates! {
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(rget_accumulate) quick[request] single::fetch_and_op_quick;
+    ) = (rget_accumulate) quick[request] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
     /// §12.3.5), with large counts. The request is one of the host MPI: on one node it is complete
@@ -375,7 +399,7 @@ get_accumulates! {
         result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
         win: MPI_Win, request: *mut MPI_Request,
-    ) = accumulate(rget_accumulate_c else rget_accumulate);
+    ) = (rget_accumulate_c else rget_accumulate);
 }
 
 quick_entry! {
@@ -396,17 +420,16 @@ quick_entry! {
             single::fetch_and_op_quick(&to, origin.cast(), result.cast(), what)
         }).is_some()
     } {
-        let host = Host::get();
-        let target = target(host, rank, disp, 1, datatype);
-        on_target("MPI_Fetch_and_op", host, win, rank, |place| {
-            let op = host.handle(op);
-            // SAFETY: the caller's buffers.
-            unsafe { staged::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
-        }, |native| {
+        let call = Call::plain("MPI_Fetch_and_op", rank, win);
+        let (host, target) = (call.host, target(call.host, rank, disp, 1, datatype));
+        let theirs = |native| {
             let (t, o) = (host.handle(datatype), host.handle(op));
             // SAFETY: the caller's arguments, passed on unchanged.
             check(unsafe { (host.call.fetch_and_op)(origin, result, t, rank, disp, o, native) })
-        })
+        };
+        // SAFETY: the caller's buffers.
+        let ours = |place| unsafe { fetch_and_op(place, (origin, result), target, op) };
+        call.carry_out(ours, theirs)
     }
 
     /// Returns one element of a target and replaces it if it equals `compare` (MPI-4.1 §12.3.4).
@@ -427,18 +450,17 @@ quick_entry! {
             single::compare_and_swap_quick(&to, origin, result.cast(), what)
         }).is_some()
     } {
-        let host = Host::get();
-        let target = target(host, rank, disp, 1, datatype);
-        on_target("MPI_Compare_and_swap", host, win, rank, |place| {
-            let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
-            // SAFETY: the caller's buffers.
-            unsafe { staged::compare_and_swap(place, origin, compare, result, target) }
-        }, |native| {
+        let call = Call::plain("MPI_Compare_and_swap", rank, win);
+        let (host, target) = (call.host, target(call.host, rank, disp, 1, datatype));
+        let theirs = |native| {
             let t = host.handle(datatype);
             // SAFETY: the caller's arguments, passed on unchanged.
             check(unsafe {
                 (host.call.compare_and_swap)(origin, compare, result, t, rank, disp, native)
             })
-        })
+        };
+        // SAFETY: the caller's buffers.
+        let ours = |place| unsafe { compare_and_swap(place, (origin, compare, result), target) };
+        call.carry_out(ours, theirs)
     }
 }

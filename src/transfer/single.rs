@@ -115,9 +115,7 @@ pub unsafe fn fetch_and_op(
 /// `origin` and `compare` may be read and `result` written, one element each.
 pub unsafe fn compare_and_swap(
     place: Place<'_>,
-    origin: *const u8,
-    compare: *const u8,
-    result: *mut u8,
+    (origin, compare, result): (*const u8, *const u8, *mut u8),
     target: TargetBuffer,
 ) -> Result<()> {
     let access = place.access(target.rank)?;

@@ -5,8 +5,6 @@
 //!
 //! Only bytes of the type map are read or written. A buffer may be of both kinds of memory, because
 //! a datatype may name any addresses.
-//!
-//! Where no run-time library of a GPU is loaded, the call is passed on.
 
 use super::put_get::{reach, total};
 use super::{Accumulation, Buffer, Place, TargetBuffer, accumulate, elements, put_get, single};
@@ -17,7 +15,7 @@ use crate::fabric::Way;
 use crate::messages;
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
-use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds, gpu};
+use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds};
 use core::ptr;
 use smallvec::SmallVec;
 
@@ -25,81 +23,8 @@ use smallvec::SmallVec;
 ///
 /// # Safety
 /// As for [`put_get::transfer`].
-#[inline(always)]
-pub unsafe fn transfer(
-    place: Place<'_>,
-    way: Way,
-    origin: Buffer,
-    target: TargetBuffer,
-) -> Result<()> {
-    match gpu() {
-        // SAFETY: guaranteed by the caller.
-        None => unsafe { put_get::transfer(place, way, origin, target) },
-        // SAFETY: guaranteed by the caller.
-        Some(gpu) => unsafe { staged_transfer(gpu, place, way, origin, target) },
-    }
-}
-
-/// MPI_Accumulate and MPI_Get_accumulate.
-///
-/// # Safety
-/// As for [`accumulate::accumulate`].
-#[inline(always)]
-pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
-    match gpu() {
-        // SAFETY: guaranteed by the caller.
-        None => unsafe { accumulate::accumulate(place, call) },
-        // SAFETY: guaranteed by the caller.
-        Some(gpu) => unsafe { staged_accumulate(gpu, place, call) },
-    }
-}
-
-/// MPI_Fetch_and_op.
-///
-/// # Safety
-/// As for [`single::fetch_and_op`].
-#[inline(always)]
-pub unsafe fn fetch_and_op(
-    place: Place<'_>,
-    origin: *const u8,
-    result: *mut u8,
-    target: TargetBuffer,
-    op: Handle,
-) -> Result<()> {
-    match gpu() {
-        // SAFETY: guaranteed by the caller.
-        None => unsafe { single::fetch_and_op(place, origin, result, target, op) },
-        // SAFETY: guaranteed by the caller.
-        Some(gpu) => unsafe { staged_fetch_and_op(gpu, place, (origin, result), target, op) },
-    }
-}
-
-/// MPI_Compare_and_swap.
-///
-/// # Safety
-/// As for [`single::compare_and_swap`].
-#[inline(always)]
-pub unsafe fn compare_and_swap(
-    place: Place<'_>,
-    origin: *const u8,
-    compare: *const u8,
-    result: *mut u8,
-    target: TargetBuffer,
-) -> Result<()> {
-    match gpu() {
-        // SAFETY: guaranteed by the caller.
-        None => unsafe { single::compare_and_swap(place, origin, compare, result, target) },
-        // SAFETY: guaranteed by the caller.
-        Some(gpu) => unsafe {
-            staged_compare_and_swap(gpu, place, (origin, compare), result, target)
-        },
-    }
-}
-
-/// # Safety
-/// As for [`transfer`].
 #[cold]
-unsafe fn staged_transfer(
+pub unsafe fn transfer(
     gpu: Gpu,
     place: Place<'_>,
     way: Way,
@@ -118,10 +43,12 @@ unsafe fn staged_transfer(
     unsafe { with_copies((place, target), &[from], into, work) }
 }
 
+/// MPI_Accumulate and MPI_Get_accumulate.
+///
 /// # Safety
-/// As for [`accumulate()`].
+/// As for [`accumulate::accumulate`].
 #[cold]
-unsafe fn staged_accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> Result<()> {
+pub unsafe fn accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> Result<()> {
     let Accumulation { origin, result, target, op } = *call;
     // The origin of MPI_NO_OP is no buffer.
     let given = (!is_no_op(place, op)).then_some(origin);
@@ -138,10 +65,12 @@ unsafe fn staged_accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> 
     unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }
 
+/// MPI_Fetch_and_op.
+///
 /// # Safety
-/// As for [`fetch_and_op`].
+/// As for [`single::fetch_and_op`].
 #[cold]
-unsafe fn staged_fetch_and_op(
+pub unsafe fn fetch_and_op(
     gpu: Gpu,
     place: Place<'_>,
     (origin, result): (*const u8, *mut u8),
@@ -159,14 +88,15 @@ unsafe fn staged_fetch_and_op(
     unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }
 
+/// MPI_Compare_and_swap.
+///
 /// # Safety
-/// As for [`compare_and_swap`].
+/// As for [`single::compare_and_swap`].
 #[cold]
-unsafe fn staged_compare_and_swap(
+pub unsafe fn compare_and_swap(
     gpu: Gpu,
     place: Place<'_>,
-    (origin, compare): (*const u8, *const u8),
-    result: *mut u8,
+    (origin, compare, result): (*const u8, *const u8, *mut u8),
     target: TargetBuffer,
 ) -> Result<()> {
     let copy = |one| HostCopy::of(gpu, place, Some(element(one, target)), target);
@@ -175,7 +105,7 @@ unsafe fn staged_compare_and_swap(
     let compare = with.as_ref().map_or(compare, |with| with.address().cast_const());
     let result = into.as_ref().map_or(result, HostCopy::address);
     // SAFETY: the caller's promise; the copies are as the buffers are.
-    let work = || unsafe { single::compare_and_swap(place, origin, compare, result, target) };
+    let work = || unsafe { single::compare_and_swap(place, (origin, compare, result), target) };
     // SAFETY: the copies live until the call is complete.
     unsafe { with_copies((place, target), &[from.as_ref(), with.as_ref()], into.as_ref(), work) }
 }
