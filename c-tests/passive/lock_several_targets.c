@@ -43,7 +43,7 @@ static void mixed(MPI_Win win)
 
 // Each origin holds a shared lock of the last rank while it adds to a number of the first one under
 // an exclusive lock.
-enum { TURNS = 200, NUMBER = 100 };
+enum { TURNS = 1000, NUMBER = 100 };
 
 static void exclusive_beside_shared(MPI_Win win)
 {
