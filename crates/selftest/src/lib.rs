@@ -75,7 +75,9 @@ pub struct RankOptions<'a> {
     pub write: fn(&JobReport),
 }
 
-/// Runs all checks as a rank of a job. Returns whether one failed; an error: they could not run.
+/// Runs all checks as a rank of a job. Returns whether one failed, on rank 0, which has written the
+/// report; false on other ranks, because a launcher that sees one fail may end rank 0 before it has
+/// written. An error: the checks could not run.
 pub fn run(options: &RankOptions) -> Result<bool, String> {
     hang_watch::start(options.limit, options.is_child);
     // The settings are those that the library has.
@@ -104,9 +106,8 @@ pub fn run(options: &RankOptions) -> Result<bool, String> {
     }
     hang_watch::enter(CheckPlace { check: "end".into(), ..CheckPlace::default() });
     let failed = rank.finish();
-    if let Some(report) = hang_watch::finish() {
-        (options.write)(&report);
-    }
+    let Some(report) = hang_watch::finish() else { return Ok(false) };
+    (options.write)(&report);
     Ok(failed)
 }
 

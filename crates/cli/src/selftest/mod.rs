@@ -37,8 +37,8 @@ pub fn start(options: &SelftestOptions) -> ExitCode {
     }
 }
 
-/// Runs the checks as a rank. Returns whether one failed; `fompi selftest` reads the report of a
-/// job that it has started, and not its status.
+/// Runs the checks as a rank. Returns whether one failed, on rank 0; `fompi selftest` reads the
+/// report of a job that it has started, and not its status.
 fn run_rank(options: &SelftestOptions) -> Result<bool, String> {
     let libraries = match &options.library {
         Some(path) => vec![path.clone()],
