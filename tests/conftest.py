@@ -38,7 +38,7 @@ def pytest_addoption(parser):
     parser.addoption("--mpi", action="append", default=[], metavar="NAME|PREFIX")
     parser.addoption("--everything", action="store_true")
     # Of program_tests.py, which says what they are.
-    for option in ("--largest", "--in-vm", "--build-only"):
+    for option in ("--largest", "--in-vm", "--build-only", "--one-mpi"):
         parser.addoption(option, action="store_true")
     for option, default in (("--ranks", ""), ("--programs", ""), ("--ranks-per-node", "0"),
                             ("--network", "tcp")):

@@ -4,6 +4,7 @@ options of pytest for them:
     --largest              at the largest rank counts on all MPIs
     --ranks 1,2            at these counts
     --programs 'A B'       these programs
+    --one-mpi              each on one of the MPIs, which a hash of its name chooses
     --ranks-per-node 1,2   with so many ranks on a node
     --network tcp|verbs    by which these nodes are connected; verbs by the software adapter
     --in-vm                this is scripts/dev/rdma-vm, which has an RDMA device
@@ -55,12 +56,14 @@ def counts_of(test, mpi, found, config, is_plain):
 def mpis_of(test, config):
     """The MPIs on which a program runs."""
     found = [mpi for mpi in mpis(config) if applies(test, mpi)]
+    number = zlib.crc32(test.name.encode())
+    if config.getoption("--one-mpi"):
+        return [found[number % len(found)]] if found else []
     if config.getoption("--everything") or config.getoption("--programs"):
         return found
     families = {}
     for mpi in found:
         families.setdefault(mpi.name, []).append(mpi)
-    number = zlib.crc32(test.name.encode())
     return [family[number % len(family)] for family in families.values()]
 
 

@@ -73,6 +73,7 @@ def test_reused_process_number(mode, build, said_by_survivors):
 
 
 @pytest.mark.waits
+@pytest.mark.last_mpi_in_gate
 @pytest.mark.parametrize("mode, victim, late", (
     ("lock", 3, 2), ("fence", 3, -1), ("fence", 3, 2), ("start", 3, 0), ("created", 3, 2),
     ("free", 3, 1), ("wait", 1, 0), ("test", 1, 2), ("fence", 1, 3), ("fence", 2, 1),
@@ -173,6 +174,7 @@ TCP = {"FOMPI_RANKS_PER_NODE": 1, "FOMPI_NET": "tcp", "FOMPI_FALLBACK": "error",
 
 
 @pytest.mark.waits
+@pytest.mark.last_mpi_in_gate
 @pytest.mark.parametrize("mode", (
     "lock", "fence", "notified", "polled", "puts", "gets", "accumulates", "attaches", "lock child",
     "puts child", "puts stopped", "accumulates stopped"))

@@ -4,7 +4,7 @@ them so; the stages `unit` and `robust` of an ordinary user are already this tes
 
 usage: /usr/bin/python3 -m pytest tests/test_ordinary_user.py
 
-The jobs are those of the first MPI; with --everything of all.
+The jobs are those of the last MPI, whose ranks yield; with --everything of all.
 """
 
 import os
@@ -107,7 +107,7 @@ def test_programs_under_bad_conditions_pass(checkout, home, everything, pytestco
     own = ["env", "-u", "FOMPI_LIB", "-u", "CARGO_TARGET_DIR"]
     command = [*own, "/usr/bin/python3", "-m", "pytest", *FILES, "-k", CASES]
     if not everything:
-        first = mpis(pytestconfig)[0]
+        first = mpis(pytestconfig)[-1]
         command += ["--mpi", first.prefix or first.name]
     # Most wait most of the time.
     for more in (["-n", "8", "-m", "waits"], ["-n", "2", "-m", "not waits and not alone"]):
