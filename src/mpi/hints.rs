@@ -10,7 +10,7 @@ use std::ffi::CString;
 
 /// The keys that a window takes. It ignores other keys, as the standard demands, and values that
 /// the standard does not define. It also ignores [`GRANULARITY`].
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "no_locks",
     "accumulate_ordering",
     "accumulate_ops",
@@ -21,11 +21,16 @@ const KEYS: [&str; 10] = [
     "mpi_assert_memory_alloc_kinds",
     ADOPT,
     COUNTERS,
+    SYMMETRIC,
 ];
 
 /// The key by which a program forbids that the memory of a created window moves, or consents to it
 /// (`Adopt::for_window`).
 pub const ADOPT: &str = "fompi_adopt";
+
+/// The key by which a program asks that the memory of an allocated window begins at one address in
+/// all processes. All give it. MPI_Win_get_info reports whether it does.
+pub const SYMMETRIC: &str = "fompi_symmetric";
 
 /// The key by which a program promises the most counters of notifications that it asks for; 0: no
 /// promise.
@@ -60,6 +65,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
         NONCONTIG => flavor == Flavor::Shared,
         ALIGNMENT => matches!(flavor, Flavor::Allocate | Flavor::Shared),
         ADOPT => matches!(flavor, Flavor::Create),
+        SYMMETRIC => flavor == Flavor::Allocate,
         _ => true,
     }
 }
@@ -68,7 +74,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
 /// cannot be true. A permission of the program, such as for gaps in shared memory, can be withdrawn
 /// later: get_info then reports the new value, which has no effect.
 fn is_for_creation(key: &str) -> bool {
-    [ALIGNMENT, ADOPT, COUNTERS].contains(&key)
+    [ALIGNMENT, ADOPT, COUNTERS, SYMMETRIC].contains(&key)
 }
 
 /// Whether the standard defines a value for a key (MPI-4.1 §12.2, §9.2).
@@ -143,6 +149,11 @@ impl Hints {
     /// Whether a boolean hint is set.
     pub fn is_set(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Sets the value of a boolean hint to what is so, for MPI_Win_get_info.
+    pub fn report(&mut self, key: &'static str, value: bool) {
+        self.values.insert(key, value.to_string());
     }
 
     /// Returns the value of a boolean hint, if the user gave one.
@@ -224,5 +235,6 @@ mod tests {
         assert!(!has(Flavor::Allocate, NONCONTIG));
         assert!(has(Flavor::Dynamic, "accumulate_ops"));
         assert!(!has(Flavor::Allocate, ALIGNMENT));
+        assert!(concerns(SYMMETRIC, Flavor::Allocate) && !concerns(SYMMETRIC, Flavor::Shared));
     }
 }

@@ -297,6 +297,9 @@ impl LocalWindow {
         let Some(index) = index.filter(|_| exposed.exposed > 0) else {
             return Ok((self.empty_part(&exposed), 0, unit));
         };
+        if let Some(own) = self.symmetric.as_ref().filter(|_| rank == self.rank) {
+            return Ok((own.base(), exposed.exposed, unit));
+        }
         Ok(match self.location(index, &exposed, (0, exposed.exposed))? {
             Location::Mapped(base) | Location::Own(base) => (base, exposed.exposed, unit),
             Location::Unmapped(_) => (ptr::null_mut(), 0, unit),
@@ -320,7 +323,16 @@ impl LocalWindow {
         if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
             return self.empty_part(own).addr();
         }
-        own.address.to_usize()
+        match &self.symmetric {
+            Some(mapping) => mapping.base().expose_provenance(),
+            None => own.address.to_usize(),
+        }
+    }
+
+    /// Returns this rank's own part as all ranks of its node map it, and its bytes.
+    pub fn own_part(&self) -> (*mut u8, u64) {
+        let own = self.blocks.descriptor(self.arena().rank);
+        (ptr::with_exposed_provenance_mut(own.address.to_usize()), own.exposed)
     }
 
     /// Returns the first rank that exposes memory, for MPI_Win_shared_query of MPI_PROC_NULL. Over

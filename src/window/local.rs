@@ -19,6 +19,7 @@ use crate::memory::window_memory_cache::HasKeep;
 use crate::mpi::comm::{Comm, Group};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::segment::Mapping;
 use crate::util::known::Known;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -52,6 +53,9 @@ pub struct LocalWindow {
     /// its state for other nodes, if its ranks are on several nodes; dropped before `memory`
     pub(super) wide: Option<Box<WideWindow>>,
     pub(super) memory: Memory,
+    /// a second mapping of the memory of this process, at the address that all processes have in
+    /// common (`create::symmetric`)
+    pub(super) symmetric: Option<Mapping>,
     /// small puts to targets whose memory the system copies
     pub(super) small_puts: WindowPuts,
     /// the memory of this process that a created window exposes, unless it lies in the heap. It
@@ -116,6 +120,7 @@ impl LocalWindow {
             slot,
             wide: wide.map(Box::new),
             memory,
+            symmetric: None,
             small_puts,
             own_range: None,
             attached: Mutex::default(),

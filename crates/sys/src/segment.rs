@@ -261,6 +261,38 @@ impl Mapping {
         Ok(Mapping { base, length })
     }
 
+    /// Reserves whole pages at this address, without memory. `None` if some of the range is in use,
+    /// or is not for user mode.
+    pub fn reserve_at(address: usize, length: usize) -> Option<Mapping> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let flags = flags | libc::MAP_FIXED_NOREPLACE;
+        let at = ptr::with_exposed_provenance_mut(address);
+        // SAFETY: with this flag the new mapping replaces no existing one.
+        let found = unsafe { libc::mmap(at, length, libc::PROT_NONE, flags, -1, 0) };
+        if found == libc::MAP_FAILED {
+            return None;
+        }
+        let base = NonNull::new(found.cast())?;
+        let reserved = Mapping { base, length };
+        // Linux before 4.17 takes the address as a hint.
+        (found.addr() == address).then_some(reserved)
+    }
+
+    /// Turns a range of [`Mapping::reserve_at`] into a second mapping of as many bytes of shared
+    /// memory.
+    ///
+    /// # Safety
+    /// The bytes at `shared` are whole pages of a mapping of a [`Segment`].
+    pub unsafe fn mirror(&mut self, shared: *mut u8) -> Result<()> {
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        let (to, length) = (self.base.as_ptr(), self.length);
+        // SAFETY: an old size of 0 copies a shared mapping and leaves it in place (mremap(2)); what
+        // it replaces is this mapping, which has no memory. By number: UCX's own mremap drops the
+        // new address.
+        let at = unsafe { libc::syscall(libc::SYS_mremap, shared, 0_usize, length, flags, to) };
+        if at < 0 { Err(last_error("mremap")) } else { Ok(()) }
+    }
+
     /// Returns its address, which is aligned to a page.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()

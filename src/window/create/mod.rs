@@ -32,6 +32,7 @@ pub mod counter_tables;
 mod quiet;
 mod reuse;
 mod settings_check;
+mod symmetric;
 
 use super::countdown::{Countdown, QUICK_PER_FULL};
 use super::in_use::InUse;
@@ -144,11 +145,12 @@ pub fn make(
             };
             match agreed {
                 Agreed::Delegate(why) => why,
-                Agreed::Made(node) => {
+                Agreed::Made(mut node) => {
                     report_made(host, request.flavor, &node);
                     // Nothing copies the memory of a rank that is alone on its node.
                     let range = node.own_range.as_ref().filter(|_| node.arena().size > 1);
                     report::adoption(request.flavor, node.rank, range);
+                    symmetric::place(host, comm, &mut node, &mut hints)?;
                     return Ok(Made::Window(own(host, &request, entry?, hints, *node)));
                 }
             }

@@ -39,6 +39,27 @@ fn an_aligned_mapping_shows_the_same_bytes() {
 }
 
 #[test]
+fn a_reserved_range_mirrors_shared_memory_and_replaces_nothing() {
+    let page = page_bytes() as usize;
+    let segment = Segment::create(3 * page_bytes()).unwrap();
+    let here = segment.map().unwrap();
+    // One that the system gives to no other mapping.
+    let address = 0x20_0000_0000;
+    let mut there = Mapping::reserve_at(address, 2 * page).unwrap();
+    assert!(Mapping::reserve_at(address - page, 2 * page).is_none());
+    assert!(Mapping::reserve_at(usize::MAX - page + 1, page).is_none());
+    // SAFETY: the last two pages of the segment, which no other code uses.
+    unsafe {
+        there.mirror(here.base().add(page)).unwrap();
+        assert_eq!(there.base().addr(), address);
+        there.base().add(page).write_volatile(7);
+        assert_eq!(here.base().add(2 * page).read_volatile(), 7);
+        drop(there);
+        assert_eq!(here.base().add(2 * page).read_volatile(), 7);
+    }
+}
+
+#[test]
 fn what_is_given_back_is_zero_and_takes_no_memory() {
     let segment = Segment::create(4 * page_bytes()).unwrap();
     segment.reserve(0, 4 * page_bytes()).unwrap();
