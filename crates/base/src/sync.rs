@@ -101,6 +101,17 @@ pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
+/// Keeps the compiler from moving accesses across this place; the processor may still do so. For a
+/// store and a later load between which another thread executes a barrier of all threads. The model
+/// checker knows no such barrier: there it is a full one.
+#[inline(always)]
+pub fn compiler_barrier() {
+    #[cfg(not(loom))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
 /// Subtracts `STEP` from the `AtomicI32` that is `OFFSET` bytes into `object`, and returns whether
 /// it is negative now. Concurrent subtractions may be lost. Two instructions, where an atomic load
 /// and store take four.

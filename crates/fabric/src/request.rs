@@ -27,6 +27,9 @@ pub enum MemoryOf {
     Library,
     /// the program's, which may unmap or protect it at any time
     Program,
+    /// the program's, under a memory handle: an origin may use the key once it has ended, which no
+    /// later exposure has
+    Handle,
 }
 
 /// Memory of this process, as a request names it.

@@ -23,6 +23,7 @@ pub mod job;
 pub mod kept_file;
 pub mod life;
 pub mod loaded_object;
+pub mod membarrier;
 pub mod memfd;
 pub mod memory_limits;
 pub mod own_sockets;

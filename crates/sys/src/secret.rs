@@ -33,6 +33,8 @@ pub enum TagPurpose {
     Request = 2,
     /// covers the responder's answer
     Answer = 3,
+    /// shows that a process with the secret has packed a memory handle
+    Handle = 4,
 }
 
 impl Secret {

@@ -1,6 +1,9 @@
 //! The memory that this process exposes, by key. The service thread holds the table for reading
 //! while it carries requests out, so memory is not given back under it. Invariant: a key names one
-//! exposure; the generation in the key tells an exposure from earlier ones that had its entry.
+//! exposure; the generation in the key tells an exposure from earlier ones that had its entry. A
+//! key of a memory handle is never given again: its entry is for handles alone, and is used no more
+//! once it has had all generations. So a request with the key of a handle that was withdrawn is
+//! refused and the connection goes on, while a wrong key of other memory ends it.
 //!
 //! | bits of a key | meaning                       |
 //! |---------------|-------------------------------|
@@ -38,6 +41,10 @@ struct Exposure {
 pub struct ExposureTable {
     entries: Vec<Exposure>,
     free: Vec<u32>,
+    /// free entries that have been a handle's
+    free_of_handles: Vec<u32>,
+    /// entries of handles that have had all generations
+    used_up: usize,
     /// bytes exposed
     bytes: u64,
 }
@@ -50,7 +57,11 @@ impl Exposures {
     /// Exposes memory of at least one byte, and returns its key.
     pub fn add(&self, at: u64, bytes: u64, owner: MemoryOf) -> Result<u32> {
         let mut table = self.0.write();
-        let index = match table.free.pop() {
+        let free = match owner {
+            MemoryOf::Handle => &mut table.free_of_handles,
+            MemoryOf::Library | MemoryOf::Program => &mut table.free,
+        };
+        let index = match free.pop() {
             Some(index) => index.to_usize(),
             None if table.entries.len() == ENTRIES_MAX => {
                 return Err(Error::System { call: "expose", errno: libc::ENOSPC });
@@ -71,9 +82,14 @@ impl Exposures {
     pub fn remove(&self, key: u32) {
         let mut table = self.0.write();
         let index = index(key);
-        let bytes = core::mem::take(&mut table.entries[index].bytes);
-        table.bytes -= bytes;
-        table.free.push(index.to_u32());
+        let entry = &mut table.entries[index];
+        let (owner, generation) = (entry.owner, entry.generation);
+        table.bytes -= core::mem::take(&mut table.entries[index].bytes);
+        match owner {
+            MemoryOf::Handle if generation == GENERATION_MASK => table.used_up += 1,
+            MemoryOf::Handle => table.free_of_handles.push(index.to_u32()),
+            MemoryOf::Library | MemoryOf::Program => table.free.push(index.to_u32()),
+        }
     }
 
     /// Locks the table for reading: exposures last as long as the guard.
@@ -86,7 +102,8 @@ impl Exposures {
     /// Number of exposures, and their bytes.
     pub fn counts(&self) -> (u64, u64) {
         let table = self.0.read();
-        ((table.entries.len() - table.free.len()).to_u64(), table.bytes)
+        let unused = table.free.len() + table.free_of_handles.len() + table.used_up;
+        ((table.entries.len() - unused).to_u64(), table.bytes)
     }
 }
 
@@ -126,7 +143,19 @@ impl ExposedMemory<'_> {
                     false => Err(AnswerStatus::NoPermission),
                 }
             }
-            _ => Err(AnswerStatus::NotExposed),
+            _ => Err(self.refusal(key)),
+        }
+    }
+
+    /// Why memory is not exposed under a key.
+    #[cold]
+    fn refusal(&self, key: u32) -> AnswerStatus {
+        let is_its = |entry: &Exposure| entry.generation == key >> INDEX_BITS && entry.bytes > 0;
+        match self.table.entries.get(index(key)) {
+            Some(entry) if entry.owner == MemoryOf::Handle && !is_its(entry) => {
+                AnswerStatus::NoPermission
+            }
+            _ => AnswerStatus::NotExposed,
         }
     }
 
@@ -156,7 +185,7 @@ impl ExposedMemory<'_> {
     /// Whether the memory under a key is the program's, which may take pages away.
     pub fn is_of_program(&self, key: u32) -> bool {
         let entry = self.table.entries.get(index(key));
-        entry.is_some_and(|entry| entry.owner == MemoryOf::Program)
+        entry.is_some_and(|entry| entry.owner != MemoryOf::Library)
     }
 
     /// Whether all pages of the bytes permit an access.
@@ -240,5 +269,27 @@ mod tests {
         assert_eq!(memory.check(key, at + page_bytes() - 8, 16, PageAccess::Load), Ok(()));
         let pages = [at / page_bytes() + 1, at / page_bytes()];
         assert_eq!(memory.pages.each_ref().map(|(_, page)| page.get()), pages);
+    }
+
+    #[test]
+    fn the_key_of_a_handle_is_refused_for_ever() {
+        let exposures = Exposures::default();
+        let words = [0u64; 8];
+        let at = words.as_ptr().expose_provenance().to_u64();
+        let check = |key| exposures.read().check(key, at, 8, PageAccess::Load);
+        let first = exposures.add(at, 64, MemoryOf::Handle).unwrap();
+        assert_eq!(check(first), Ok(()));
+        exposures.remove(first);
+        for _ in 1..2 * GENERATION_MASK {
+            assert_eq!(check(first), Err(AnswerStatus::NoPermission));
+            let other = exposures.add(at, 64, MemoryOf::Library).unwrap();
+            let next = exposures.add(at, 64, MemoryOf::Handle).unwrap();
+            assert_ne!(first, next);
+            assert_eq!(check(next), Ok(()));
+            exposures.remove(next);
+            exposures.remove(other);
+        }
+        assert_eq!(exposures.counts(), (0, 0));
+        assert_eq!(exposures.read().check(first, at, 0, PageAccess::Load), Ok(()), "no bytes");
     }
 }

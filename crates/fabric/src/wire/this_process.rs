@@ -198,6 +198,13 @@ impl Wire {
         self.expose_of(MemoryOf::Program, base, bytes)
     }
 
+    /// Exposes memory of the program under a memory handle. Where the target serves requests, one
+    /// with the key of an exposure that has ended is an error of its origin, too; an RDMA device
+    /// ends the connection.
+    pub fn expose_by_handle(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+        self.expose_of(MemoryOf::Handle, base, bytes)
+    }
+
     fn expose_of(&self, owner: MemoryOf, base: *mut u8, bytes: u64) -> Result<Exposed> {
         let region = match bytes {
             0 => None,
