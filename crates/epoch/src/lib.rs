@@ -16,6 +16,7 @@ pub mod access;
 pub mod exposure;
 pub mod fence;
 pub mod lock;
+pub mod memory_handles;
 pub mod note_keys;
 pub mod notification;
 pub mod pscw;

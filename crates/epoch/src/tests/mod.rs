@@ -9,6 +9,7 @@ mod epochs;
 mod exposures;
 mod locks;
 mod losses;
+mod memory_handles;
 mod nodes;
 mod notifications;
 #[cfg(not(loom))]
