@@ -26,6 +26,8 @@ mod errhandler;
 mod errhandler_calls;
 mod fortran;
 mod fortran_notified;
+mod handle_calls;
+mod handle_transfers;
 mod integer;
 mod keyvals;
 mod loader_call;

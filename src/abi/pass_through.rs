@@ -146,11 +146,20 @@ fn refuse(call: &str, comm: usize) -> c_int {
 /// MPI whose classes are unknown, as in [`refuse`]. `window`: finds the handle.
 #[cold]
 pub fn refuse_own(call: &str, window: impl FnOnce(&Unserved) -> usize) -> Option<c_int> {
+    refuse_own_with(call, &filled!(messages::NO_NOTIFICATIONS), window)
+}
+
+/// Does [`refuse_own`] with another message.
+#[cold]
+pub fn refuse_own_with(
+    call: &str,
+    text: &Filled<'_>,
+    window: impl FnOnce(&Unserved) -> usize,
+) -> Option<c_int> {
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
     let unserved = unserved_host()?;
-    let text = filled!(messages::NO_NOTIFICATIONS);
-    let class = *CLASS.get_or_init(|| unserved.unsupported.or_else(|| new_class(unserved, &text)));
-    Some(raise((call, &text), class, c"PMPI_Win_call_errhandler", window(unserved)))
+    let class = *CLASS.get_or_init(|| unserved.unsupported.or_else(|| new_class(unserved, text)));
+    Some(raise((call, text), class, c"PMPI_Win_call_errhandler", window(unserved)))
 }
 
 /// Returns the window handle of an integer of Fortran. An MPI without a function that converts it

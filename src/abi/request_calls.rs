@@ -8,9 +8,10 @@ use super::{MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
 use crate::error::Result;
 use crate::mpi::{Handle, Host, grequests};
+use crate::rank_numbers::Rank;
 use crate::report::{Wrong, carry_out};
 use crate::transfer::{Place, Quick};
-use crate::window::synchronise;
+use crate::window::{LocalWindow, synchronise};
 use core::ffi::c_int;
 
 /// Executes a fast-path call by `transfer`, which returns `Some` if the data have moved, and stores
@@ -73,38 +74,47 @@ pub(super) fn on_target_with(
                 }
             }
             let before = target.map_or(0, |target| node.lent(target));
-            ours(Place { host, window, node })?;
+            ours(Place { host, window, node, memory: None })?;
             if let Some(target) = target {
                 window.epochs.accessed();
                 if node.spans_nodes() {
                     synchronise::note_target(window, node, target);
                 }
             }
-            let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
-            match transfer {
-                Some(transfer) if grequests::are_possible(host) => {
-                    // SAFETY: the caller's pointer to a request.
-                    unsafe {
-                        grequests::start(
-                            host,
-                            Box::new(transfer),
-                            (call, code_with_reason),
-                            request,
-                        )
-                    }
-                }
-                transfer => {
-                    // No call of the host MPI would advance the transfer.
-                    if let (Some(_), Some(target)) = (transfer, target) {
-                        node.flush_local(target)?;
-                    }
-                    // SAFETY: the caller's pointer to a request.
-                    unsafe { node.comm().completed_request(host, request) }
-                }
-            }
+            // SAFETY: the caller's pointer to a request.
+            unsafe { store_request((call, host), node, target, before, request) }
         },
         theirs,
     )
+}
+
+/// Stores a request that is complete once the transfers with `target` are that were begun since
+/// [`LocalWindow::lent`] returned `before`.
+///
+/// # Safety
+/// `request` points to a request handle.
+pub(super) unsafe fn store_request(
+    (call, host): (&'static str, &'static Host),
+    node: &LocalWindow,
+    target: Option<Rank>,
+    before: u64,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
+    match transfer {
+        Some(transfer) if grequests::are_possible(host) => {
+            // SAFETY: guaranteed by the caller.
+            unsafe { grequests::start(host, Box::new(transfer), (call, code_with_reason), request) }
+        }
+        transfer => {
+            // No call of the host MPI would advance the transfer.
+            if let (Some(_), Some(target)) = (transfer, target) {
+                node.flush_local(target)?;
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe { node.comm().completed_request(host, request) }
+        }
+    }
 }
 
 entry! {

@@ -106,7 +106,7 @@ impl Call {
             host,
             win,
             |window, node| {
-                ours(Place { host, window, node })?;
+                ours(Place { host, window, node, memory: None })?;
                 if rank != host.constants.proc_null {
                     window.epochs.accessed();
                 }

@@ -15,7 +15,8 @@ pub struct Descriptor {
     pub exposed: u64,
     /// address of the memory in the owner's process
     pub address: u64,
-    /// address of the memory for the device, if the owner has registered it itself
+    /// address of the memory for the device, if the owner has registered it itself; of the leader,
+    /// in a dynamic window: the secret of the window's memory handles
     pub remote: Remote,
     /// address of the owner's control words for the device, if the owner has registered them itself
     pub words: Remote,

@@ -373,6 +373,11 @@ impl Arena {
         }
     }
 
+    /// Whether the process of a rank has ended.
+    pub fn has_ended(&self, rank: RankOnNode) -> bool {
+        rank != self.rank && self.lives.of(rank).has_ended()
+    }
+
     /// Does [`Arena::check_dead`] at intervals of a waiting rank, for calls that a program repeats
     /// instead of waiting (MPI_Win_test).
     pub fn check_dead_by_the_clock(&self) -> Result<()> {

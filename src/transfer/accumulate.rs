@@ -31,6 +31,7 @@ pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
     let access = place.access_record(call.target.rank)?;
     // `accumulate_any` reports an unknown operation.
     if let Some((rank, record)) = access
+        && place.memory.is_none()
         && let Some(&op) = place.host.tables.ops.find(call.op)
         && op != Op::NoOp
         && let Some(elements) = elements_of(&place, call)

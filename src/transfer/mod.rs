@@ -9,6 +9,7 @@ mod acc_call;
 mod acc_run;
 mod acc_sides;
 pub mod accumulate;
+pub mod attributed;
 mod block_acc;
 mod combine;
 pub mod copies;
@@ -29,6 +30,7 @@ use crate::mpi::{Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::report::{self, Wrong};
 use crate::window::address::{By, Reach, TargetRecord};
+use crate::window::handles::HandleMemory;
 use crate::window::notifications::Notified;
 pub use crate::window::quick_window::Quick;
 use crate::window::wide::WideWindow;
@@ -82,6 +84,9 @@ pub struct Place<'a> {
     pub window: &'a Window,
     /// its memory
     pub node: &'a LocalWindow,
+    /// the memory of a handle, if the call is on such memory: then it asks no epoch, and
+    /// displacements are bytes
+    pub memory: Option<&'a HandleMemory>,
 }
 
 /// A target on which an operation is legal now, with its record, which the call looks up once.
@@ -101,13 +106,18 @@ impl<'a> OpenTarget<'a> {
         by: By,
         work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.place.node.at((self.rank, self.record), place, by, work)
+        match self.place.memory {
+            None => self.place.node.at((self.rank, self.record), place, by, work),
+            Some(memory) => memory.at(place, by, work),
+        }
     }
 
     /// Whether this process alone accesses it by RMA now.
     #[inline]
     fn is_exclusive(self) -> bool {
-        self.place.window.epochs.is_exclusive(|| self.record.access())
+        // Others access the memory of a handle, although this process holds the lock.
+        self.place.memory.is_none()
+            && self.place.window.epochs.is_exclusive(|| self.record.access())
     }
 
     /// Returns it as a target of another node that this process has contacted.
@@ -156,6 +166,7 @@ impl Place<'_> {
     fn access_record(&self, rank: c_int) -> Result<Option<(Rank, TargetRecord<'_>)>> {
         let found = self.record(rank)?;
         if let Some((rank, record)) = found
+            && self.memory.is_none()
             && !self.window.epochs.access.opens(|| record.access())
         {
             self.first_access(rank, record)?;

@@ -48,7 +48,7 @@ pub unsafe fn transfer(
     let Some((rank, record)) = place.record(target.rank)? else {
         return place.on_proc_null([origin], target);
     };
-    if !place.window.epochs.access.opens(|| record.access()) {
+    if place.memory.is_none() && !place.window.epochs.access.opens(|| record.access()) {
         let closed = OpenTarget { place: &place, rank, record };
         // SAFETY: guaranteed by the caller.
         if unsafe { is_kept(closed, way, (origin, target)) }? {
@@ -66,7 +66,11 @@ pub unsafe fn transfer(
     }
     not_null(origin.address, &messages::NULL_ORIGIN)?;
     let (here, reach) = (origin.address, Reach { first: 0, bytes: length });
-    match place.node.at_once((rank, record), (target.disp, reach))? {
+    let found = match place.memory {
+        None => place.node.at_once((rank, record), (target.disp, reach))?,
+        Some(_) => None,
+    };
+    match found {
         // SAFETY: `at_once` checked the window's side, the caller guarantees the origin's.
         Some(location) => unsafe { block(&place, way, location, here, length) },
         // SAFETY: the caller guarantees the origin.

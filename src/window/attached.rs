@@ -63,7 +63,7 @@ impl LocalWindow {
     }
 
     /// Returns the regions of the window; fails if it is not a dynamic window.
-    fn regions(&self) -> Result<&Regions> {
+    pub(super) fn regions(&self) -> Result<&Regions> {
         match &self.memory {
             Memory::Attached(regions) => Ok(regions),
             _ => Err(Error::Wrong(&messages::WIN_NOT_DYNAMIC)),
@@ -175,7 +175,7 @@ impl LocalWindow {
     }
 
     /// Returns the process that serves a rank of a window over several nodes.
-    fn peer(&self, rank: Rank) -> Result<&Peer> {
+    pub(super) fn peer(&self, rank: Rank) -> Result<&Peer> {
         match self.many_nodes() {
             Some(many) => Ok(&many.part.target(self, rank)?.peer),
             None => Err(Error::Wrong(&messages::NO_PEER)),

@@ -263,6 +263,17 @@ impl Window {
         if let Err(error) = self.epochs.may_notify(|| self.access_of(rank)) {
             node.needs_asked(self, rank, error)?;
         }
+        self.notification_of(node, rank, index)
+    }
+
+    /// Returns the notification for an operation on a rank that asks no epoch, after all checks of
+    /// its index.
+    pub fn notification_of<'a>(
+        &'a self,
+        node: &'a LocalWindow,
+        rank: Rank,
+        index: i64,
+    ) -> Result<Notification<'a>> {
         let Some(notifications) = self.notifications.get() else {
             return Err(Error::NoCounter { rank, index, counters: 0 });
         };

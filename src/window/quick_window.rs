@@ -183,6 +183,11 @@ impl Deref for QuickWindow {
 }
 
 impl WindowHead {
+    /// Returns the address of the host MPI; null in unit tests.
+    pub(super) fn host_address(&self) -> *const Host {
+        self.host
+    }
+
     /// Returns the host MPI.
     #[inline(always)]
     pub fn host(&self) -> &'static Host {

@@ -412,7 +412,7 @@ impl LocalWindow {
     /// target on another node was not permitted to access its own memory, or a put was gathered.
     /// The end of an epoch, or a flush, is the first call that knows it.
     #[inline]
-    fn take_errors(&self) -> Result<()> {
+    pub(super) fn take_errors(&self) -> Result<()> {
         if self.small_puts.may_defer_errors() { self.take_kept_errors() } else { Ok(()) }
     }
 

@@ -49,6 +49,17 @@ pub enum Error {
         /// bytes that the target exposes
         bytes: u64,
     },
+    /// A transfer that would leave the memory of a handle.
+    OutsideHandle {
+        /// the rank that has exposed it
+        rank: Rank,
+        /// first byte, relative to the base of the handle
+        first: i128,
+        /// one past the last byte, relative to the base of the handle
+        end: i128,
+        /// bytes of the handle
+        bytes: u64,
+    },
     /// A region to attach that overlaps an attached one (MPI-4.1 §12.2.4).
     Overlap {
         /// address of its first byte

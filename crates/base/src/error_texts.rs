@@ -33,6 +33,9 @@ impl Error {
             Error::OutsideWindow { rank, first, end, bytes } => {
                 work(filled!(messages::OUTSIDE_WINDOW; rank, first, end, bytes))
             }
+            Error::OutsideHandle { rank, first, end, bytes } => {
+                work(filled!(messages::MEM_RANGE; rank, first, end, bytes))
+            }
             Error::Overlap { base, bytes, attached_base, attached_bytes } => {
                 let (base, attached_base) = (Hex(*base), Hex(*attached_base));
                 work(filled!(messages::REGION_OVERLAP; base, bytes, attached_base, attached_bytes))

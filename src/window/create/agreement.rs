@@ -40,7 +40,7 @@ use crate::number::Number;
 use crate::rank_numbers::{RankOnNode, Slot};
 use crate::report::Why;
 use crate::sys::memory_limits::{self, Limits};
-use crate::window::Flavor;
+use crate::window::{Flavor, handles::packed};
 use std::sync::Arc;
 
 /// The request of this rank for a new window.
@@ -243,7 +243,7 @@ fn enter(
                 }
             });
         }
-        Memory::Dynamic => blocks.describe(Descriptor::owned(0, 0, own_request.disp_unit)),
+        Memory::Dynamic => blocks.describe(packed::described(own_request.disp_unit, arena.rank)?),
     }
     Ok(None)
 }

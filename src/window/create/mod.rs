@@ -15,7 +15,8 @@
 //!
 //! | window                       | barriers | system calls of rank 0 | of other ranks       |
 //! |------------------------------|----------|------------------------|----------------------|
-//! | created, dynamic             | 1        | none                   | none                 |
+//! | created                      | 1        | none                   | none                 |
+//! | dynamic                      | 1        | getrandom              | none                 |
 //! | allocated, kept memory       | 1        | statx, lseek           | none                 |
 //! | allocated, kept, was touched | 2        | statx, lseek, mincore  | mincore              |
 //! | small, touched again         | 2        | none                   | none                 |
@@ -41,8 +42,8 @@ use super::registry::Entry;
 use super::target::NoTargets;
 use super::wide::exchange::Agreed;
 use super::{
-    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, library_loads, registry, synchronise,
-    waits, wide,
+    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, handles, library_loads, registry,
+    synchronise, waits, wide,
 };
 use crate::config::Config;
 use crate::epoch::lock::standing::leaves_after;
@@ -449,6 +450,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
             synchronise::last_fence(node, CALL)?;
             quiet = arrival.quiet();
             waits::freed(window, node);
+            handles::end_all(window);
             if node.report_waits_of_nodes() {
                 // The ranks of other nodes keep their times until rank 0 has read them.
                 synchronise::fence_all(node, false)?;

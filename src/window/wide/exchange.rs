@@ -188,6 +188,10 @@ fn expose(
             own.place.data = exposed.remote();
             own.exposed.push(exposed);
         }
+        if let Some(Memory::Dynamic) = memory {
+            own.place.data =
+                ControlBlocks::of(&wide.near, own.slot).descriptor(wide.near.rank).remote;
+        }
     }
     match memory {
         Some(Memory::Expose { address, bytes }) => Ok(expose_own(wide, own, (address, bytes))?),

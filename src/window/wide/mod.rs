@@ -68,7 +68,8 @@ pub struct WideWindow {
 struct Place {
     /// the control blocks of its ranks
     blocks: Remote,
-    /// the memory of an allocated window
+    /// the memory of an allocated window; of the first node, in a dynamic window: the secret of the
+    /// window's memory handles, as `descriptor` has it
     data: Remote,
 }
 
@@ -76,6 +77,11 @@ impl WideWindow {
     /// Returns the addresses of a node's memory of the window.
     fn place(&self, node: NodeNumber) -> Place {
         self.places.at(node.0)
+    }
+
+    /// Returns the secret of the memory handles of a dynamic window.
+    pub(super) fn secret_of_handles(&self) -> Remote {
+        self.place(NodeNumber(0)).data
     }
 
     /// Returns the address at which ranks of other nodes find the control words of a rank.

@@ -11,6 +11,7 @@ mod messages_page;
 mod of_arguments;
 mod of_epochs;
 mod of_fompirun;
+mod of_handles;
 mod of_notifications;
 mod of_processes;
 mod of_resources;
@@ -22,6 +23,7 @@ pub use message::{Explanation, Filled, Line, Message, fill, print_without_code};
 pub use of_arguments::*;
 pub use of_epochs::*;
 pub use of_fompirun::*;
+pub use of_handles::*;
 pub use of_notifications::*;
 pub use of_processes::*;
 pub use of_resources::*;
@@ -41,6 +43,7 @@ pub fn all() -> Vec<&'static Explanation> {
         of_processes::TABLE,
         of_fompirun::TABLE,
         of_notifications::TABLE,
+        of_handles::TABLE,
         warnings::TABLE,
     ];
     let mut all: Vec<_> = tables.into_iter().flatten().collect();

@@ -90,9 +90,11 @@ messages! {
         "A buffer of the call leaves the memory of the process, or is read-only."
         "Check the address, the count and the datatype of the buffer.";
     NO_ACCESS "E068" [RmaRange]
-        "{process} has an inaccessible page in the accessed range"
-        "A target on another node has unmapped a page of its window, or made it read-only."
-        "Keep the memory of a window mapped and writable until the window is freed.";
+        "{process} has an inaccessible page in the accessed range, or has withdrawn the memory"
+        "A target on another node has unmapped a page of its window, or made it read-only; or it \
+         has withdrawn the memory handle of the access."
+        "Keep the memory of a window mapped and writable until the window is freed. Tell the \
+         processes that have a handle before its memory is withdrawn.";
     FORBIDDEN "E069" [RmaShared]
         "{call}: permission denied for rank {rank} (process {pid}): allow ptrace between ranks \
          (kernel.yama.ptrace_scope=0, or SYS_PTRACE in containers), or use MPI_Win_allocate"
