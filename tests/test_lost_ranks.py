@@ -39,6 +39,19 @@ def test_killed_rank_is_named(mode, build, said_by_survivors):
     assert job.left() == []
 
 
+def expect_withdrawn(lines):
+    """The memory was withdrawn within some seconds, and an access behind that refused."""
+    assert sorted(re.sub("[0-9]\\.[0-9] s", "N s", line) for line in lines) == [
+        "rank 0 after N s: withdrawn", "rank 1 after N s: refused"]
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("how", ("inside", "meanwhile"))
+def test_withdrawal_does_not_wait_for_a_killed_rank(how, build, said_by_survivors):
+    lines, _ = said_by_survivors(build("robustness/withdrawn.c"), how, Path)
+    expect_withdrawn(lines)
+
+
 @pytest.mark.waits
 @pytest.mark.parametrize("mode", ("lock", "fence", "puts", "attaches"))
 def test_killed_rank_ends_the_job(mode, build, run, folder):
@@ -110,6 +123,12 @@ def test_rank_that_has_left_is_not_lost(build, run, folder, on_adapter):
 def test_killed_rank_on_another_node(mode, build, said_by_survivors, on_adapter):
     lines, _ = said_by_survivors(build("robustness/killed.c"), mode, Path, env=on_adapter)
     assert errors(lines, UNREACHABLE + WHY) == 2
+
+
+@pytest.mark.waits
+def test_withdrawal_does_not_wait_for_a_killed_rank_on_another_node(build, said_by_survivors, on_adapter):
+    lines, _ = said_by_survivors(build("robustness/withdrawn.c"), "meanwhile", Path, env=on_adapter)
+    expect_withdrawn(lines)
 
 
 @pytest.fixture
@@ -186,6 +205,12 @@ def test_killed_rank_over_tcp(mode, build, said_by_survivors):
     lines, _ = said_by_survivors(build("robustness/killed.c"), mode, Path, env=TCP | more)
     seconds = "([4-9]|[1-9][0-9])" if how == "stopped" else "[0-9]"
     assert errors(lines, UNREACHABLE + OVER_TCP, seconds) == 2
+
+
+@pytest.mark.waits
+def test_withdrawal_does_not_wait_for_a_killed_rank_over_tcp(build, said_by_survivors):
+    lines, _ = said_by_survivors(build("robustness/withdrawn.c"), "meanwhile", Path, env=TCP)
+    expect_withdrawn(lines)
 
 
 @pytest.mark.waits
