@@ -301,7 +301,7 @@ int FOMPI_Rget_accumulate_notify_c(const void *origin,
                                    MPI_Request *request);
 
 /* Returns one element of a target and combines it, as MPI_Fetch_and_op, with a request (issue
- 128 of the MPI Forum), which is complete when the result has arrived. Only for passive
+ * 128 of the MPI Forum), which is complete when the result has arrived. Only for passive
  * target epochs. Errors: those of MPI_Fetch_and_op, MPI_ERR_ARG for a null pointer as the
  * request. */
 int FOMPI_Rfetch_and_op(const void *origin,

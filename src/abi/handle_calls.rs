@@ -21,10 +21,10 @@ use std::sync::Arc;
 pub type FOMPI_Mem = *const MemoryHandle;
 
 /// `FOMPI_ALL_RANKS`
-const ALL_RANKS: c_int = -3;
+pub(super) const ALL_RANKS: c_int = -3;
 
 /// The answer for a window of the host MPI.
-fn unsupported() -> Result<()> {
+pub(super) fn unsupported() -> Result<()> {
     Err(Error::Wrong(&messages::NO_HANDLES))
 }
 

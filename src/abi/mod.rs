@@ -35,6 +35,7 @@ mod memory;
 mod mpix;
 mod notified_calls;
 mod notify;
+mod ordering_calls;
 mod other_jobs;
 mod pass_through;
 mod reason;

@@ -30,7 +30,7 @@ use crate::mpi::{Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::report::{self, Wrong};
 use crate::window::address::{By, Reach, TargetRecord};
-use crate::window::handles::HandleMemory;
+use crate::window::handles::{HandleMemory, completion};
 use crate::window::notifications::Notified;
 pub use crate::window::quick_window::Quick;
 use crate::window::wide::WideWindow;
@@ -145,6 +145,12 @@ impl Place<'_> {
         }
         let rank = self.node.target(rank)?;
         self.window.notification(self.node, rank, index.into())?.behind(kind, operation)
+    }
+
+    /// Orders what this process sends to a rank, on which an operation is legal now, behind what it
+    /// has sent there ([`completion::order`]).
+    pub fn order(&self, rank: c_int) -> Result<()> {
+        self.access(rank)?.map_or(Ok(()), |to| completion::order(self.node, to.rank))
     }
 
     /// Waits for the results of accumulates on single words of a rank

@@ -150,6 +150,12 @@ impl WideWindow {
         self.records.find(rank)?.contacted()
     }
 
+    /// Returns the ranks that this process has contacted.
+    pub fn contacted_ranks(&self) -> Vec<Rank> {
+        let known = self.records.all().into_iter();
+        known.filter_map(|(rank, record)| record.contacted().map(|_| rank)).collect()
+    }
+
     #[cold]
     fn contact_target<'a>(
         &self,

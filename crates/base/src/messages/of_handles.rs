@@ -55,13 +55,21 @@ messages! {
         "FOMPI_ATOMIC is for puts and gets. Accumulates are atomic for each element in any case."
         "Leave the attribute out.";
     NO_HANDLES "E155" [Unsupported]
-        "not supported: memory handles on a window of the host MPI"
+        "not supported: a call of fompi_rma.h on a window of the host MPI"
         "The host MPI implements the window, because the window is delegated or libfompi stands \
-         aside, and libfompi has no memory handles there."
+         aside, and has no memory handles and no such calls."
         "FOMPI_VERBOSE=1 prints why.";
     MEM_KIND "E156" [Arg]
         "invalid kind {value} of a transfer"
         "FOMPI_Xfer has a kind that is none of those of fompi_rma.h."
         "Pass FOMPI_PUT, FOMPI_GET, FOMPI_ACCUMULATE, FOMPI_GET_ACCUMULATE or \
          FOMPI_COMPARE_AND_SWAP.";
+    WINDOWS "E157" [Count]
+        "invalid number of windows {value}"
+        "The number of windows is negative."
+        "Pass a number from 0 on.";
+    NULL_WINDOWS "E158" [Arg]
+        "null pointer as the windows"
+        "FOMPI_Win_nflush has a number of windows but no windows."
+        "Pass an array of handles.";
 }
