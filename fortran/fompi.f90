@@ -1,5 +1,5 @@
-! Notified operations of libfompi for Fortran (issue 59 of the MPI Forum). Compile this file with the
-! compiler of your MPI, and link the program with libfompi ahead of the MPI:
+! Notified operations (issue 59 of the MPI Forum) and memory handles of libfompi for Fortran. Compile this
+! file with the compiler of your MPI, and link the program with libfompi ahead of the MPI:
 !
 !   mpifort -c fompi.f90
 !   mpifort app.f90 fompi.o -L PREFIX/lib -lfompi
@@ -8,9 +8,9 @@
 ! in mpif.h and the module mpi, with the error code. Counts are default integers or
 ! INTEGER(MPI_COUNT_KIND), all of one kind. Arguments are those of the MPI procedure without `notify`,
 ! with the index of a counter of the target ahead of the window. A buffer is contiguous; MPI_BOTTOM is
-! none.
+! none. Transfers by memory handles have counts of INTEGER(MPI_COUNT_KIND).
 module fompi
-  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_intptr_t
+  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_intptr_t, c_ptr
   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, MPI_Win
   implicit none
   private
@@ -21,6 +21,20 @@ module fompi
   public :: FOMPI_Rfetch_and_op, FOMPI_Rcompare_and_swap
   public :: FOMPI_Win_wait_notify, FOMPI_Win_wait_any_notify, FOMPI_Win_notify_request
   public :: fompi_err_rma_notification
+  public :: FOMPI_Mem, FOMPI_Mem_expose, FOMPI_Mem_allocate, FOMPI_Mem_pack, FOMPI_Mem_unpack
+  public :: FOMPI_Mem_query, FOMPI_Mem_withdraw, FOMPI_Mem_release, FOMPI_Complete
+  public :: FOMPI_Mem_put, FOMPI_Mem_get, FOMPI_Mem_accumulate, FOMPI_Mem_fetch_and_op
+  public :: FOMPI_Mem_compare_and_swap, FOMPI_NOTIFY
+
+  ! A memory handle; a variable without a value is FOMPI_MEM_NULL.
+  type, bind(C) :: FOMPI_Mem
+    private
+    integer(c_intptr_t) :: address = 0
+  end type
+  ! Bytes of a packed handle, and the rank of FOMPI_Complete that stands for all.
+  integer, parameter, public :: FOMPI_MEM_BYTES = 128, FOMPI_ALL_RANKS = -3
+  ! Attributes of a transfer, to be added up: see fompi_rma.h.
+  integer, parameter, public :: FOMPI_ORDERED = 1, FOMPI_REMOTE = 2, FOMPI_ATOMIC = 4, FOMPI_BLOCKING = 8
 
   interface
     ! The error class of an index that a process does not have.
@@ -382,7 +396,359 @@ module fompi
     module procedure win_notify_request_f08
   end interface
 
+  interface FOMPI_Mem_expose
+    subroutine mem_expose_integer(base, size, info, win, mem, ierror) &
+        bind(C, name="fompi_mem_expose_")
+      import :: c_int, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: base
+      !DIR$ IGNORE_TKR base
+      type(*), dimension(*), asynchronous :: base
+      integer(c_intptr_t), intent(in) :: size
+      integer(c_int), intent(in) :: info, win
+      type(FOMPI_Mem), intent(out) :: mem
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_expose_f08
+  end interface
+
+  interface FOMPI_Mem_allocate
+    subroutine mem_allocate_integer(size, info, win, baseptr, mem, ierror) &
+        bind(C, name="fompi_mem_allocate_")
+      import :: c_int, c_intptr_t, c_ptr, FOMPI_Mem
+      integer(c_intptr_t), intent(in) :: size
+      integer(c_int), intent(in) :: info, win
+      type(c_ptr), intent(out) :: baseptr
+      type(FOMPI_Mem), intent(out) :: mem
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_allocate_f08
+  end interface
+
+  interface FOMPI_Mem_unpack
+    subroutine mem_unpack_integer(packed, win, mem, ierror) &
+        bind(C, name="fompi_mem_unpack_")
+      import :: c_int, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: packed
+      !DIR$ IGNORE_TKR packed
+      type(*), dimension(*), asynchronous :: packed
+      integer(c_int), intent(in) :: win
+      type(FOMPI_Mem), intent(out) :: mem
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_unpack_f08
+  end interface
+
+  interface FOMPI_Complete
+    subroutine complete_integer(rank, win, ierror) &
+        bind(C, name="fompi_complete_")
+      import :: c_int
+      integer(c_int), intent(in) :: rank, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure complete_f08
+  end interface
+
+  interface FOMPI_Mem_put
+    subroutine mem_put_integer(origin, number, datatype, mem, disp, attributes, ierror) &
+        bind(C, name="fompi_mem_put_")
+      import :: c_int, c_int64_t, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: number
+      integer(c_int), intent(in) :: datatype, attributes
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_put_f08
+  end interface
+
+  interface FOMPI_Mem_get
+    subroutine mem_get_integer(origin, number, datatype, mem, disp, attributes, ierror) &
+        bind(C, name="fompi_mem_get_")
+      import :: c_int, c_int64_t, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: number
+      integer(c_int), intent(in) :: datatype, attributes
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_get_f08
+  end interface
+
+  interface FOMPI_Mem_accumulate
+    subroutine mem_accumulate_integer(origin, number, datatype, mem, disp, op, attributes, ierror) &
+        bind(C, name="fompi_mem_accumulate_")
+      import :: c_int, c_int64_t, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: number
+      integer(c_int), intent(in) :: datatype, op, attributes
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_accumulate_f08
+  end interface
+
+  interface FOMPI_Mem_fetch_and_op
+    subroutine mem_fetch_and_op_integer(origin, result, datatype, mem, disp, op, attributes, ierror) &
+        bind(C, name="fompi_mem_fetch_and_op_")
+      import :: c_int, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: result
+      !DIR$ IGNORE_TKR result
+      type(*), dimension(*), asynchronous :: result
+      integer(c_int), intent(in) :: datatype, op, attributes
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_fetch_and_op_f08
+  end interface
+
+  interface FOMPI_Mem_compare_and_swap
+    subroutine mem_compare_and_swap_integer(origin, compare, result, datatype, mem, disp, attributes, ierror) &
+        bind(C, name="fompi_mem_compare_and_swap_")
+      import :: c_int, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: compare
+      !DIR$ IGNORE_TKR compare
+      type(*), dimension(*), asynchronous :: compare
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: result
+      !DIR$ IGNORE_TKR result
+      type(*), dimension(*), asynchronous :: result
+      integer(c_int), intent(in) :: datatype, attributes
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_compare_and_swap_f08
+  end interface
+
+  interface
+    subroutine c_mem_pack(mem, packed, ierror) bind(C, name="fompi_mem_pack_")
+      import :: c_int, c_intptr_t, c_ptr, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: packed
+      !DIR$ IGNORE_TKR packed
+      type(*), dimension(*), asynchronous :: packed
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+  end interface
+
+  interface
+    subroutine c_mem_query(mem, rank, size, baseptr, ierror) bind(C, name="fompi_mem_query_")
+      import :: c_int, c_intptr_t, c_ptr, FOMPI_Mem
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_int), intent(out) :: rank
+      integer(c_intptr_t), intent(out) :: size
+      type(c_ptr), intent(out) :: baseptr
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+  end interface
+
+  interface
+    subroutine c_mem_withdraw(mem, ierror) bind(C, name="fompi_mem_withdraw_")
+      import :: c_int, c_intptr_t, c_ptr, FOMPI_Mem
+      type(FOMPI_Mem), intent(inout) :: mem
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+  end interface
+
+  interface
+    subroutine c_mem_release(mem, ierror) bind(C, name="fompi_mem_release_")
+      import :: c_int, c_intptr_t, c_ptr, FOMPI_Mem
+      type(FOMPI_Mem), intent(inout) :: mem
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+  end interface
+
 contains
+
+  ! The attribute of a transfer that notifies a counter of its target.
+  pure integer function FOMPI_NOTIFY(index)
+    integer, intent(in) :: index
+    FOMPI_NOTIFY = 16 + 256 * index
+  end function
+
+  subroutine mem_expose_f08(base, size, info, win, mem, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: base
+    !DIR$ IGNORE_TKR base
+    type(*), dimension(*), asynchronous :: base
+    integer(MPI_ADDRESS_KIND), intent(in) :: size
+    type(MPI_Info), intent(in) :: info
+    type(MPI_Win), intent(in) :: win
+    type(FOMPI_Mem), intent(out) :: mem
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_expose(base, size, info%MPI_VAL, win%MPI_VAL, mem, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_allocate_f08(size, info, win, baseptr, mem, ierror)
+    integer(MPI_ADDRESS_KIND), intent(in) :: size
+    type(MPI_Info), intent(in) :: info
+    type(MPI_Win), intent(in) :: win
+    type(c_ptr), intent(out) :: baseptr
+    type(FOMPI_Mem), intent(out) :: mem
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_allocate(size, info%MPI_VAL, win%MPI_VAL, baseptr, mem, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_unpack_f08(packed, win, mem, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: packed
+    !DIR$ IGNORE_TKR packed
+    type(*), dimension(*), asynchronous :: packed
+    type(MPI_Win), intent(in) :: win
+    type(FOMPI_Mem), intent(out) :: mem
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_unpack(packed, win%MPI_VAL, mem, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine complete_f08(rank, win, ierror)
+    integer, intent(in) :: rank
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Complete(rank, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_put_f08(origin, number, datatype, mem, disp, attributes, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: number
+    type(MPI_Datatype), intent(in) :: datatype
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    integer, intent(in) :: attributes
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_put(origin, number, datatype%MPI_VAL, mem, disp, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_get_f08(origin, number, datatype, mem, disp, attributes, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: number
+    type(MPI_Datatype), intent(in) :: datatype
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    integer, intent(in) :: attributes
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_get(origin, number, datatype%MPI_VAL, mem, disp, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_accumulate_f08(origin, number, datatype, mem, disp, op, attributes, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: number
+    type(MPI_Datatype), intent(in) :: datatype
+    type(MPI_Op), intent(in) :: op
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    integer, intent(in) :: attributes
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_accumulate(origin, number, datatype%MPI_VAL, mem, disp, op%MPI_VAL, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_fetch_and_op_f08(origin, result, datatype, mem, disp, op, attributes, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: result
+    !DIR$ IGNORE_TKR result
+    type(*), dimension(*), asynchronous :: result
+    type(MPI_Datatype), intent(in) :: datatype
+    type(MPI_Op), intent(in) :: op
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    integer, intent(in) :: attributes
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_fetch_and_op(origin, result, datatype%MPI_VAL, mem, disp, op%MPI_VAL, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_compare_and_swap_f08(origin, compare, result, datatype, mem, disp, attributes, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: compare
+    !DIR$ IGNORE_TKR compare
+    type(*), dimension(*), asynchronous :: compare
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: result
+    !DIR$ IGNORE_TKR result
+    type(*), dimension(*), asynchronous :: result
+    type(MPI_Datatype), intent(in) :: datatype
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    integer, intent(in) :: attributes
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_compare_and_swap(origin, compare, result, datatype%MPI_VAL, mem, disp, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine FOMPI_Mem_pack(mem, packed, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: packed
+    !DIR$ IGNORE_TKR packed
+    type(*), dimension(*), asynchronous :: packed
+    type(FOMPI_Mem), intent(in) :: mem
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call c_mem_pack(mem, packed, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine FOMPI_Mem_query(mem, rank, size, baseptr, ierror)
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(c_int), intent(out) :: rank
+    integer(c_intptr_t), intent(out) :: size
+    type(c_ptr), intent(out) :: baseptr
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call c_mem_query(mem, rank, size, baseptr, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine FOMPI_Mem_withdraw(mem, ierror)
+    type(FOMPI_Mem), intent(inout) :: mem
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call c_mem_withdraw(mem, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine FOMPI_Mem_release(mem, ierror)
+    type(FOMPI_Mem), intent(inout) :: mem
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call c_mem_release(mem, code)
+    if (present(ierror)) ierror = code
+  end subroutine
 
   subroutine put_notify_f08(origin, origin_count, origin_type, rank, disp, target_count, target_type, &
       index, win, ierror)

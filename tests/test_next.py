@@ -116,10 +116,10 @@ def fortran(mpi, folder):
         pytest.skip("an MPI without Fortran")
     flags = [*programs.fortran_flags(mpi), "-cpp", "-fallow-argument-mismatch", "-J", folder]
 
-    def build(binding, *linked):
-        target = folder / f"notified.{binding}"
+    def build(binding, *linked, name="notified"):
+        target = folder / f"{name}.{binding}"
         subprocess.run([mpi.fc, *flags, f"-D{binding}", "-o", target,
-                        C_TESTS / "installed" / "notified.F90", *linked],
+                        C_TESTS / "installed" / f"{name}.F90", *linked],
                        check=True, env=mpi.environment())
         return target
 
@@ -132,10 +132,11 @@ def fortran(mpi, folder):
     return build
 
 
+@pytest.mark.parametrize("name", ("notified", "handles"))
 @pytest.mark.parametrize("binding", ("F08", "MODULE", "MPIF"))
-def test_module_of_fortran(binding, mpi, fortran, library):
+def test_module_of_fortran(name, binding, mpi, fortran, library):
     module = fortran.module()
-    program = fortran(binding, module, f"-Wl,--no-as-needed,{library}")
+    program = fortran(binding, module, f"-Wl,--no-as-needed,{library}", name=name)
     status, lines = fompirun(mpi, program)
     assert (status, of_ranks(lines)) == (0, [f"rank {rank} is right" for rank in range(3)])
 

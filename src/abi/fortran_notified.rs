@@ -26,7 +26,7 @@ use core::ffi::{CStr, c_int, c_void};
 
 /// Returns the handle of an integer, by a conversion of the host MPI. An MPI without such a
 /// function has integers as handles.
-fn handle(number: MPI_Fint, conversion: &CStr) -> usize {
+pub(super) fn handle(number: MPI_Fint, conversion: &CStr) -> usize {
     let host = Host::get();
     // SAFETY: all callers name a function of this type, with a handle in a register.
     let convert: Option<unsafe extern "C-unwind" fn(MPI_Fint) -> usize> =
@@ -56,6 +56,9 @@ macro_rules! by_reference {
     (count) => { *const MPI_Count };
     (to_int) => { *mut c_int };
     (to_count) => { *mut MPI_Count };
+    (mem) => { *const FOMPI_Mem };
+    (to_mem) => { *mut FOMPI_Mem };
+    (to_size) => { *mut MPI_Aint };
     ($handle_or_int:ident) => { *const MPI_Fint };
 }
 
@@ -68,6 +71,12 @@ macro_rules! by_value {
         $argument
     };
     (to_count $argument:ident) => {
+        $argument
+    };
+    (to_mem $argument:ident) => {
+        $argument
+    };
+    (to_size $argument:ident) => {
         $argument
     };
     (datatype $argument:ident) => {
@@ -86,6 +95,8 @@ macro_rules! by_value {
         *$argument
     };
 }
+
+pub(super) use {by_reference, by_value};
 
 /// Rows of entries: name, function of C, kind and name of each argument, and the argument for a
 /// request if there is one.

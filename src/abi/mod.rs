@@ -25,6 +25,7 @@ mod epochs;
 mod errhandler;
 mod errhandler_calls;
 mod fortran;
+mod fortran_handles;
 mod fortran_notified;
 mod handle_calls;
 mod handle_transfers;
