@@ -9,11 +9,17 @@
 enum { TARGET = 0 };
 #include "counts_calls.h"
 #include "../include/fompi_notify.h"
+#include "../include/fompi_rma.h"
 
 #pragma weak FOMPI_Win_set_num_notify
 #pragma weak FOMPI_Put_notify
 #pragma weak FOMPI_Win_get_notify_value
 #pragma weak FOMPI_Win_wait_notify
+#pragma weak FOMPI_Mem_allocate
+#pragma weak FOMPI_Mem_put
+#pragma weak FOMPI_Mem_get
+#pragma weak FOMPI_Mem_fetch_and_op
+#pragma weak FOMPI_Mem_withdraw
 
 static int64_t one = 1, result;
 
@@ -134,6 +140,26 @@ static void count_all(const char *memory, int is_created, long n) {
     }
 }
 
+static FOMPI_Mem mem;
+static void mem_put(void) { FOMPI_Mem_put(&one, 1, MPI_INT64_T, mem, 8, 0); }
+static void mem_get(void) { FOMPI_Mem_get(&result, 1, MPI_INT64_T, mem, 8, FOMPI_BLOCKING); }
+static void mem_fetch_and_op(void) {
+    FOMPI_Mem_fetch_and_op(&one, &result, MPI_INT64_T, mem, 8, MPI_SUM, FOMPI_BLOCKING);
+}
+
+/* Transfers by a memory handle, which need no epoch. */
+static void count_handles(long n) {
+    void *base;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    FOMPI_Mem_allocate(8192, MPI_INFO_NULL, win, &base, &mem);
+    count_twice("mem_put8", "", mem_put, n);
+    count_twice("mem_get8", "", mem_get, n);
+    count_twice("mem_fetch_and_op", "", mem_fetch_and_op, n);
+    FOMPI_Mem_withdraw(&mem);
+    MPI_Free_mem(base);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv) {
     long n = argc > 1 ? atol(argv[1]) : 1000;
     MPI_Init(&argc, &argv);
@@ -143,6 +169,7 @@ int main(int argc, char **argv) {
     CALLGRIND_START_INSTRUMENTATION;
     count_all("", 0, n);
     count_all("_alloc_mem", 1, n);
+    count_handles(n);
     CALLGRIND_STOP_INSTRUMENTATION;
     MPI_Type_free(&vector);
     MPI_Group_free(&self);

@@ -65,8 +65,8 @@ extern "C" {
  * of a table; over an RDMA device a registration and a round trip. Any thread may call.
  * Errors, here and below through the handler of the window: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR
  * for another window, MPI_ERR_SIZE, MPI_ERR_ARG for a null pointer, MPI_ERR_RMA_ATTACH for
- * memory of a GPU, MPI_ERR_NO_MEM, MPI_ERR_UNSUPPORTED_OPERATION for memory of which a part is
- * of MPI_Alloc_mem, and on a window of the host MPI. */
+ * memory of a GPU, MPI_ERR_NO_MEM, MPI_ERR_UNSUPPORTED_OPERATION for memory that is in part of
+ * MPI_Alloc_mem, and on a window of the host MPI. */
 int FOMPI_Mem_expose(void *base, MPI_Aint size, MPI_Info info, MPI_Win win, FOMPI_Mem *mem);
 
 /* Allocates `size` bytes as MPI_Alloc_mem does, exposes them as FOMPI_Mem_expose does, and

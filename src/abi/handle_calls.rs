@@ -29,12 +29,13 @@ pub(super) fn unsupported() -> Result<()> {
 }
 
 /// Entries of functions with names of libfompi's own, for memory handles. In pass-through mode they
-/// raise an error on the window of the call, or on none.
+/// raise an error on the window of the call, or on none. `quick`: a fast path, which is tried for
+/// transfers of one word and then, if it has a name for that, for those of any length.
 macro_rules! handle_entries {
     ($(
         $(#[$doc:meta])*
         $name:ident [$window:expr] ($($argument:ident: $type:ty),* $(,)?)
-            $(quick $quick:block)? $body:block
+            $(quick[$($one_word:ident)?] $quick:block)? $body:block
     )*) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
@@ -53,11 +54,25 @@ macro_rules! handle_entries {
                 }
                 $body
             }
-            $(if $quick {
-                return 0;
+            $({
+                $(const $one_word: bool = true;)?
+                if $quick {
+                    return 0;
+                }
             })?
+            #[inline(never)]
+            unsafe extern "C-unwind" fn of_any_length($($argument: $type),*) -> core::ffi::c_int {
+                $($({
+                    const $one_word: bool = false;
+                    if $quick {
+                        return 0;
+                    }
+                })?)?
+                // SAFETY: the caller's arguments.
+                unsafe { in_full($($argument),*) }
+            }
             // SAFETY: the caller's arguments.
-            unsafe { in_full($($argument),*) }
+            unsafe { of_any_length($($argument),*) }
         }
     )*};
 }
@@ -155,8 +170,8 @@ handle_entries! {
     /// of a table; over an RDMA device a registration and a round trip. Any thread may call.
     /// Errors, here and below through the handler of the window: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR
     /// for another window, MPI_ERR_SIZE, MPI_ERR_ARG for a null pointer, MPI_ERR_RMA_ATTACH for
-    /// memory of a GPU, MPI_ERR_NO_MEM, MPI_ERR_UNSUPPORTED_OPERATION for memory of which a part is
-    /// of MPI_Alloc_mem, and on a window of the host MPI.
+    /// memory of a GPU, MPI_ERR_NO_MEM, MPI_ERR_UNSUPPORTED_OPERATION for memory that is in part of
+    /// MPI_Alloc_mem, and on a window of the host MPI.
     FOMPI_Mem_expose [win] (
         base: *mut c_void, size: MPI_Aint, info: MPI_Info, win: MPI_Win, mem: *mut FOMPI_Mem,
     ) {

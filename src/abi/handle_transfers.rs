@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::messages;
 use crate::transfer::attributed::{BLOCKING, TransferAttributes};
-use crate::transfer::{Accumulation, Place, accumulate, staged};
+use crate::transfer::{Accumulation, Place, accumulate, single, staged};
 use crate::window::handles::{HandleMemory, MemoryHandle};
 use crate::window::library_loads::gpu;
 use crate::window::notifications::Notified;
@@ -103,11 +103,11 @@ handle_entries! {
     FOMPI_Mem_put [0] (
         origin: *const c_void, count: MPI_Count, datatype: MPI_Datatype, mem: FOMPI_Mem,
         disp: MPI_Aint, attributes: c_int,
-    ) quick {
-        let from = passed(origin, count, datatype);
+    ) quick[ONE_WORD] {
+        let (from, disp) = (passed(origin, count, datatype), disp as i64);
         attributes & !BLOCKING == 0 && !origin.is_null()
             // SAFETY: the caller's handle and buffer.
-            && unsafe { MemoryHandle::transfer(mem, Way::Put, from, disp as i64) }.is_some()
+            && unsafe { MemoryHandle::transfer::<ONE_WORD>(mem, Way::Put, from, disp) }.is_some()
     } {
         // SAFETY: the caller's handle and buffer.
         unsafe {
@@ -126,11 +126,11 @@ handle_entries! {
     FOMPI_Mem_get [0] (
         origin: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, mem: FOMPI_Mem,
         disp: MPI_Aint, attributes: c_int,
-    ) quick {
-        let to = passed(origin, count, datatype);
+    ) quick[ONE_WORD] {
+        let (to, disp) = (passed(origin, count, datatype), disp as i64);
         attributes & !BLOCKING == 0 && !origin.is_null()
             // SAFETY: the caller's handle and buffer.
-            && unsafe { MemoryHandle::transfer(mem, Way::Get, to, disp as i64) }.is_some()
+            && unsafe { MemoryHandle::transfer::<ONE_WORD>(mem, Way::Get, to, disp) }.is_some()
     } {
         // SAFETY: the caller's handle and buffer.
         unsafe {
@@ -151,7 +151,12 @@ handle_entries! {
     FOMPI_Mem_accumulate [0] (
         origin: *const c_void, count: MPI_Count, datatype: MPI_Datatype, mem: FOMPI_Mem,
         disp: MPI_Aint, op: MPI_Op, attributes: c_int,
-    ) {
+    ) quick[] {
+        let what = (disp as i64, datatype, op);
+        attributes & !BLOCKING == 0 && count == 1 && !origin.is_null()
+            // SAFETY: the caller's handle and buffer.
+            && unsafe { single::accumulate_by_handle(mem, origin.cast(), what) }.is_some()
+    } {
         // SAFETY: the caller's handle and buffer.
         unsafe {
             on_memory("FOMPI_Mem_accumulate", mem, |place, memory| {
@@ -170,7 +175,12 @@ handle_entries! {
     FOMPI_Mem_fetch_and_op [0] (
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, mem: FOMPI_Mem,
         disp: MPI_Aint, op: MPI_Op, attributes: c_int,
-    ) {
+    ) quick[] {
+        let (buffers, what) = ((origin.cast(), result.cast()), (disp as i64, datatype, op));
+        attributes & !BLOCKING == 0 && !origin.is_null() && !result.is_null()
+            // SAFETY: the caller's handle and buffers.
+            && unsafe { single::fetch_and_op_by_handle(mem, buffers, what) }.is_some()
+    } {
         // SAFETY: the caller's handle and buffers.
         unsafe {
             on_memory("FOMPI_Mem_fetch_and_op", mem, |place, memory| {
@@ -189,7 +199,14 @@ handle_entries! {
     FOMPI_Mem_compare_and_swap [0] (
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, mem: FOMPI_Mem, disp: MPI_Aint, attributes: c_int,
-    ) {
+    ) quick[] {
+        let buffers = (origin.cast(), compare.cast(), result.cast());
+        let what = (disp as i64, datatype);
+        let given = !origin.is_null() && !compare.is_null() && !result.is_null();
+        attributes & !BLOCKING == 0 && given
+            // SAFETY: the caller's handle and buffers.
+            && unsafe { single::compare_and_swap_by_handle(mem, buffers, what) }.is_some()
+    } {
         // SAFETY: the caller's handle and buffers.
         unsafe {
             on_memory("FOMPI_Mem_compare_and_swap", mem, |place, memory| {
@@ -244,7 +261,7 @@ unsafe fn xfer(
     let origin = (buffers.origin, buffers.origin_count, buffers.origin_type);
     let result = (buffers.result, buffers.result_count, buffers.result_type);
     let on = (place, memory);
-    let single = target(place.host, rank.0.cast_signed(), disp, count, datatype);
+    let element = target(place.host, rank.0.cast_signed(), disp, count, datatype);
     let has_result = matches!(kind, GET_ACCUMULATE | COMPARE_AND_SWAP);
     // SAFETY: guaranteed by the caller, for each of the calls.
     let work = || unsafe {
@@ -259,7 +276,7 @@ unsafe fn xfer(
             _ if count != 1 => Err(Error::Argument(&messages::TARGET_COUNT, count)),
             _ => {
                 let compared = (buffers.origin, buffers.compare, buffers.result);
-                compare_and_swap(place, compared, single)
+                compare_and_swap(place, compared, element)
             }
         }
     };

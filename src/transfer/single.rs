@@ -16,9 +16,10 @@ use crate::datatype::reduce::{self, Op};
 use crate::error::{Error, Result};
 use crate::fabric::location::{Location, Unmapped};
 use crate::messages;
-use crate::mpi::Handle;
+use crate::mpi::{Handle, Host};
 use crate::number::Number;
 use crate::window::address::{By, Reach};
+use crate::window::handles::MemoryHandle;
 use core::ptr;
 
 /// A Fetch_and_op by one atomic instruction. `Some` if the arguments allowed that, and the
@@ -176,4 +177,61 @@ unsafe fn load_word(from: *const u8, bytes: usize) -> u64 {
     // SAFETY: the caller's duty; an element is no wider than a word.
     unsafe { ptr::copy_nonoverlapping(from, (&raw mut value).cast(), bytes) };
     u64::from_le(value)
+}
+
+/// [`fetch_and_op_quick`] on the memory of a handle.
+///
+/// # Safety
+/// As for [`fetch_and_op`] and [`MemoryHandle::memory`].
+#[inline(always)]
+pub unsafe fn fetch_and_op_by_handle(
+    mem: *const MemoryHandle,
+    (origin, result): (*const u8, *mut u8),
+    (disp, datatype, op): (i64, Handle, Handle),
+) -> Option<()> {
+    let kernel = |host: &Host, basic| reduce::fetch_kernel(*host.tables.ops.find(op)?, basic);
+    // SAFETY: the side of the handle was checked, the caller guarantees the other two.
+    unsafe {
+        let (_announced, at, kernel) = MemoryHandle::word(mem, (disp, datatype), kernel)?;
+        kernel(origin, result, at);
+    }
+    Some(())
+}
+
+/// [`accumulate_quick`] on the memory of a handle.
+///
+/// # Safety
+/// As for [`accumulate_quick`] and [`MemoryHandle::memory`].
+#[inline(always)]
+pub unsafe fn accumulate_by_handle(
+    mem: *const MemoryHandle,
+    origin: *const u8,
+    (disp, datatype, op): (i64, Handle, Handle),
+) -> Option<()> {
+    let kernel = |host: &Host, basic| reduce::change_kernel(*host.tables.ops.find(op)?, basic);
+    // SAFETY: as above; there is no result.
+    unsafe {
+        let (_announced, at, kernel) = MemoryHandle::word(mem, (disp, datatype), kernel)?;
+        kernel(origin, ptr::null_mut(), at);
+    }
+    Some(())
+}
+
+/// [`compare_and_swap_quick`] on the memory of a handle.
+///
+/// # Safety
+/// As for [`compare_and_swap`] and [`MemoryHandle::memory`].
+#[inline(always)]
+pub unsafe fn compare_and_swap_by_handle(
+    mem: *const MemoryHandle,
+    (origin, compare, result): (*const u8, *const u8, *mut u8),
+    (disp, datatype): (i64, Handle),
+) -> Option<()> {
+    // SAFETY: as above.
+    unsafe {
+        let kernel = |_: &Host, basic| reduce::compare_kernel(basic);
+        let (_announced, at, kernel) = MemoryHandle::word(mem, (disp, datatype), kernel)?;
+        kernel(origin, compare, result, at);
+    }
+    Some(())
 }

@@ -116,8 +116,8 @@ pub fn announce(word: &AtomicU64) -> Option<Announced<'_>> {
     Some(Announced { word, after: before + 2 })
 }
 
-/// Announces an access in one of the words of this process, of which several threads access memory.
-/// `None` if all words are in use.
+/// Announces an access in one of the words of this process, if several of its threads may access
+/// memory. `None` if all words are in use.
 pub fn announce_among<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> Option<Announced<'a>> {
     words.into_iter().find_map(|word| {
         // Relaxed: only this process changes it, and the exchange decides.

@@ -464,6 +464,7 @@ impl Epochs {
     }
 
     /// Whether several threads may call.
+    #[inline(always)]
     pub fn has_threads(&self) -> bool {
         self.bookkeeping.has_threads()
     }

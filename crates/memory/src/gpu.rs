@@ -74,6 +74,13 @@ pub fn known() -> Presence {
     }
 }
 
+/// Whether it is known without a search that no library is loaded.
+#[inline(always)]
+pub fn is_known_absent() -> bool {
+    // Acquire: as in `known`.
+    STATE.load(Ordering::Acquire) % COUNT == ABSENT
+}
+
 fn found() -> Option<&'static Runtimes> {
     // Acquire: pairs with the Release in `runtimes`.
     // SAFETY: null, or leaked there.

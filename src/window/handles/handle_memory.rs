@@ -8,7 +8,7 @@ use crate::epoch::memory_handles::{
 };
 use crate::error::{Error, Result};
 use crate::fabric::cma::Gathering;
-use crate::fabric::layout::{ANNOUNCED, ANNOUNCED_WORDS};
+use crate::fabric::layout::{self, ANNOUNCED, ANNOUNCED_WORDS};
 use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::net::{Exposed, Peer, Wire};
 use crate::fabric::remote::{Addressed, Bytes, Network, Remote};
@@ -88,6 +88,8 @@ pub struct MappedParts {
     pub validity: *const AtomicU64,
     /// the word in which this process announces
     pub announced: *const AtomicU64,
+    /// the word of the owner with the pass of this rank
+    pub pass: *const AtomicU64,
 }
 
 impl LocalWindow {
@@ -215,7 +217,15 @@ impl HandleMemory {
         };
         let node = self.node();
         let announced = ptr::from_ref(node.announced(node.arena().rank, 0));
-        let parts = MappedParts { at: *at, validity: *validity, announced };
+        let index = node.near_index(self.rank())?;
+        let pass = || {
+            let bit = layout::bit_of(node.arena().rank.in_node_words());
+            let word = layout::pass(bit.0, node.size);
+            node.blocks.word(WordAt { rank: index.in_node_words(), word })
+        };
+        // A window over several nodes has no bit of a pass, so any word will do.
+        let pass = if node.spans_nodes() { announced } else { ptr::from_ref(pass()) };
+        let parts = MappedParts { at: *at, validity: *validity, announced, pass };
         (self.fences == Fences::ByOwner).then_some(parts)
     }
 
