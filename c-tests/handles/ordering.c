@@ -72,13 +72,13 @@ static void check_order(int kind, int all)
     OK(FOMPI_Complete_collective(win));
 }
 
-// Accumulates before, a put behind: the sum is there when the put is.
+// Accumulates before, a put behind: the sum is there when the put is. And the other way round.
 static void check_accumulates(int kind)
 {
     const long one = 1;
     long *base = bases[kind];
     const MPI_Win win = wins[kind];
-    base[0] = base[1] = 0;
+    base[0] = base[1] = base[2] = base[3] = 0;
     OK(FOMPI_Complete_collective(win));
     for (long round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < size; i++)
@@ -88,6 +88,12 @@ static void check_accumulates(int kind)
         while (loaded(win, &base[1]) < round)
             ;
         CHECK(base[0] >= size * round);
+        OK(MPI_Put(&round, 1, MPI_LONG, next_rank(), 2, 1, MPI_LONG, win));
+        OK(FOMPI_Win_order(next_rank(), win));
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, next_rank(), 3, 1, MPI_LONG, MPI_SUM, win));
+        while (loaded(win, &base[3]) < round)
+            ;
+        CHECK(*(const volatile long *)&base[2] >= round);
     }
     OK(FOMPI_Complete_collective(win));
     CHECK_EQ(base[0], (long)size * ROUNDS);

@@ -30,11 +30,11 @@ fn flush_each(
     rank: c_int,
     wins: impl Iterator<Item = Handle>,
 ) -> c_int {
-    let flushed = wins.map(|win| {
+    let flush_one = |win| {
         let ours = |window, node| flush((window, node), host, rank);
         on_window(call, host, win, ours, |_| unsupported())
-    });
-    flushed.fold(0, |first, code| if first == 0 { code } else { first })
+    };
+    wins.map(flush_one).fold(0, |first, code| if first == 0 { code } else { first })
 }
 
 handle_entries! {

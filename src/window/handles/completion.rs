@@ -50,7 +50,7 @@ pub fn complete_here(node: &LocalWindow, target: Rank) -> Result<()> {
 /// a rank of this node is reached in two ways, and for accumulates on single words that are not
 /// confirmed: they may wait for a lock at the target.
 pub fn order(node: &LocalWindow, target: Rank) -> Result<()> {
-    node.complete_puts(target);
+    // Small puts to a rank of this node leave ahead of any other access to it.
     full_fence();
     let Some(part) = node.wide.as_deref() else { return Ok(()) };
     let Some(known) = part.known_target(target) else { return Ok(()) };
@@ -67,7 +67,6 @@ pub fn order(node: &LocalWindow, target: Rank) -> Result<()> {
 /// Does [`order`] for each rank that this process has accessed.
 pub fn order_all(window: &Window, node: &LocalWindow) -> Result<()> {
     node.send_kept_puts(window)?;
-    node.complete_all_puts();
     full_fence();
     match node.wide.as_deref() {
         Some(part) => part.contacted_ranks().into_iter().try_for_each(|rank| order(node, rank)),
