@@ -54,5 +54,6 @@ pub mod fuzz_entries {
     pub use crate::mpi::datatype::datatypes;
     pub use crate::sys::passing::file_questions;
     pub use crate::window::address::descriptors;
+    pub use crate::window::handles::packed::packed_handles;
     pub use crate::window::wide::post_lists::post_lists;
 }
