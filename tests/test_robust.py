@@ -251,3 +251,13 @@ def test_messages_from_memory_that_moves(build, passes):
            env={"FOMPI_ADOPT": "always", "UCX_TLS": "cma,self,posix,sysv",
                 "OMPI_MCA_pml": "ucx", "OMPI_MCA_opal_common_ucx_tls": "any",
                 "OMPI_MCA_opal_common_ucx_devices": "any"})
+
+
+# --- withdrawals of memory -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", ("", "@0", "@1"))
+def test_withdrawal_where_the_system_refuses_barriers(rank, build, passes):
+    """To all, to the owner, and to one rank that accesses the memory: accesses have fences then."""
+    passes(3, build("robustness/deny.c"), f"membarrier=EPERM{rank}", "--",
+           build("handles/handles_withdraw_race.c"))

@@ -41,6 +41,7 @@ static const struct named calls[] = {
     {"getrlimit", SYS_getrlimit},
     {"kill", SYS_kill},
     {"madvise", SYS_madvise},
+    {"membarrier", SYS_membarrier},
     {"memfd_create", SYS_memfd_create},
     {"mmap", SYS_mmap},
     {"mprotect", SYS_mprotect},
