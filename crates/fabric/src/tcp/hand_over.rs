@@ -103,35 +103,25 @@ impl<E: ThreadEvents> HandOver<E> {
         awaited.map_err(|error| unsent.fail(&error))
     }
 
-    /// Sends requests that were added, if they are due or leave at once; otherwise the thread sends
-    /// when a timer has ended what is not sent by then. The caller has locked the requests.
-    #[inline]
-    pub fn send_or_leave(
-        &self,
-        number: u64,
-        unsent: &mut Unsent<E::Stream>,
-        leaves: Leaves,
-    ) -> Result<()> {
-        let is_locked = leaves == Leaves::WithLock && unsent.has_sent_lock;
-        let is_due = match leaves {
-            Leaves::WithNotification => unsent.is_full(),
+    /// Sends requests that were added and may not wait ([`Unsent::may_wait`]), if they are due or
+    /// leave at once; otherwise starts the timer. The caller has locked the requests.
+    pub fn leave(&self, number: u64, unsent: &mut Unsent<E::Stream>, leaves: Leaves) -> Result<()> {
+        let is_sent = match leaves {
+            Leaves::AtOnce | Leaves::WithNotification => true,
+            Leaves::WithLock if unsent.has_sent_lock => true,
             _ => unsent.is_due(),
         };
-        if leaves == Leaves::AtOnce || is_locked || is_due {
+        if is_sent {
             return self.send(number, unsent);
         }
-        // Otherwise either the timer runs, or the thread has not locked the requests yet.
         match leaves {
-            Leaves::WithLater | Leaves::WithLock if !unsent.is_timed_long => {
-                self.begin_timed_long(number, unsent)
-            }
-            Leaves::Soon | Leaves::IfFirst if !unsent.is_timed => self.begin_timed(number, unsent),
+            Leaves::Soon | Leaves::IfFirst => self.begin_timed(number, unsent),
+            _ if !unsent.is_timed_long => self.begin_timed_long(number, unsent),
             _ => {}
         }
         Ok(())
     }
 
-    #[cold]
     fn begin_timed_long(&self, number: u64, unsent: &mut Unsent<E::Stream>) {
         unsent.is_timed_long = true;
         let mut timer = self.long.lock();
@@ -141,7 +131,6 @@ impl<E: ThreadEvents> HandOver<E> {
         }
     }
 
-    #[cold]
     fn begin_timed(&self, number: u64, unsent: &mut Unsent<E::Stream>) {
         unsent.is_timed = true;
         let mut timer = self.short.lock();

@@ -133,8 +133,12 @@ impl Origin {
     /// A call with one request.
     fn post(&self, request: u8, leaves: Leaves) -> Result<()> {
         let mut unsent = self.unsent.lock();
-        unsent.add(&[request; REQUEST]);
-        self.all.send_or_leave(self.number, &mut unsent, leaves)
+        // SAFETY: no bytes.
+        unsafe { unsent.add(&[request; REQUEST], (core::ptr::null(), 0)) };
+        match unsent.may_wait(leaves) {
+            true => Ok(()),
+            false => self.all.leave(self.number, &mut unsent, leaves),
+        }
     }
 
     /// A call that polls.

@@ -116,7 +116,9 @@ impl TcpLink {
             // SAFETY: guaranteed by the caller.
             unsafe { add(&mut unsent, &mut self.expected, order) };
         }
-        if let Err(error) = self.sender.send_or_leave(&mut unsent, leaves) {
+        if !unsent.may_wait(leaves)
+            && let Err(error) = self.sender.leave(&mut unsent, leaves)
+        {
             self.unsendable = Some(stream_options::cause(&error));
         }
         Ok(())
@@ -131,7 +133,9 @@ impl TcpLink {
         let mut unsent = self.unsent.lock();
         // SAFETY: guaranteed by the caller.
         unsafe { add(&mut unsent, &mut self.expected, order) };
-        if let Err(error) = self.sender.send_or_leave(&mut unsent, order.leaves) {
+        if !unsent.may_wait(order.leaves)
+            && let Err(error) = self.sender.leave(&mut unsent, order.leaves)
+        {
             self.unsendable = Some(stream_options::cause(&error));
         }
     }
@@ -297,24 +301,20 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
     let request = request(order);
     let bytes = order.from.bytes.to_usize();
     let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
-    match order.work {
-        Work::OverRows { .. } => {
-            // SAFETY: the caller guarantees the bytes.
-            unsafe { unsent.add_with(&request.bytes(), (at, bytes)) };
-        }
-        Work::TakeLock { .. } => {
-            unsent.has_sent_lock = false;
-            unsent.add(&request.bytes());
-        }
-        _ if request.data_bytes() == 0 => unsent.add(&request.bytes()),
-        // SAFETY: the caller guarantees the bytes.
-        Work::WriteInline | Work::Accumulate { inline: true, .. } => unsafe {
-            unsent.add_with(&request.bytes(), (at, bytes));
-        },
-        _ => {
-            unsent.add(&request.bytes());
-            // SAFETY: the caller guarantees the bytes until the request is done.
-            unsafe { unsent.add_lent(at, bytes) };
+    if let Work::TakeLock { .. } = order.work {
+        unsent.has_sent_lock = false;
+    }
+    let (copied, lent) = match order.work {
+        Work::OverRows { .. } => (bytes, 0),
+        _ if request.data_bytes() == 0 => (0, 0),
+        Work::WriteInline | Work::Accumulate { inline: true, .. } => (bytes, 0),
+        _ => (0, bytes),
+    };
+    // SAFETY: the caller guarantees the bytes, and those that are lent until the request is done.
+    unsafe {
+        unsent.add(&request.bytes(), (at, copied));
+        if lent > 0 {
+            unsent.add_lent(at, lent);
         }
     }
     if request.answered {

@@ -172,10 +172,11 @@ impl Sender {
         self.shared.unsent.send(self.number, unsent)
     }
 
-    /// Sends requests that were added, if they are due or leave at once; otherwise the thread sends
-    /// when a timer has ended what is not sent by then. The caller has locked the requests.
-    pub fn send_or_leave(&self, unsent: &mut Unsent, leaves: Leaves) -> io::Result<()> {
-        self.shared.unsent.send_or_leave(self.number, unsent, leaves)
+    /// Sends requests that were added and may not wait ([`Unsent::may_wait`]), if they are due or
+    /// leave at once; otherwise starts the timer. The caller has locked the requests.
+    #[cold]
+    pub fn leave(&self, unsent: &mut Unsent, leaves: Leaves) -> io::Result<()> {
+        self.shared.unsent.leave(self.number, unsent, leaves)
     }
 }
 

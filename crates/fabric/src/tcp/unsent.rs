@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use parking_lot::Mutex;
 
 use super::stream_calls::{self, piece, would_wait};
+use crate::leaves::Leaves;
 
 /// Bytes and requests that are gathered before they are sent.
 const GATHERED_BYTES_MAX: usize = 32 << 10;
@@ -100,27 +101,21 @@ impl<S: RequestStream> Unsent<S> {
         &self.stream
     }
 
-    /// Adds a request.
-    #[inline]
-    pub fn add<const BYTES: usize>(&mut self, request: &[u8; BYTES]) {
-        self.requests += 1;
-        self.reserve(BYTES);
-        self.gathered.extend_from_slice(request);
-    }
-
-    /// Adds a request and bytes of the user, which are copied.
+    /// Adds a request and bytes of the user, which are copied; there may be none.
     ///
     /// # Safety
     /// The bytes may be read.
     #[inline]
-    pub unsafe fn add_with<const BYTES: usize>(
+    pub unsafe fn add<const BYTES: usize>(
         &mut self,
         request: &[u8; BYTES],
         (at, bytes): (*const u8, usize),
     ) {
         self.requests += 1;
-        self.reserve(BYTES + bytes);
         let end = self.gathered.len();
+        if self.gathered.capacity() - end < BYTES + bytes {
+            self.grow(end + BYTES + bytes);
+        }
         // SAFETY: there is room for both, and the caller guarantees the user's bytes.
         unsafe {
             let to = self.gathered.as_mut_ptr().add(end);
@@ -142,14 +137,6 @@ impl<S: RequestStream> Unsent<S> {
     pub unsafe fn add_lent(&mut self, at: *const u8, bytes: usize) {
         self.lent.push_back(Lent { ahead: self.gathered.len(), at, bytes });
         self.is_pressing = true;
-    }
-
-    /// Makes room for more gathered bytes.
-    #[inline]
-    fn reserve(&mut self, more: usize) {
-        if self.gathered.capacity() - self.gathered.len() < more {
-            self.grow(self.gathered.len() + more);
-        }
     }
 
     /// Makes room for `bytes` gathered bytes: in the own buffer, if it may be as long.
@@ -207,17 +194,24 @@ impl<S: RequestStream> Unsent<S> {
         self.sent == self.gathered.len() && self.lent.is_empty()
     }
 
-    /// Whether enough is gathered, or anything must not wait for more.
-    #[inline]
-    pub fn is_due(&self) -> bool {
-        self.is_pressing || self.is_full()
+    /// Whether what was added, and leaves so, may wait: for the timer that runs for it, or for the
+    /// notification. Otherwise [`HandOver::leave`](super::hand_over::HandOver::leave) decides.
+    #[inline(always)]
+    pub fn may_wait(&self, leaves: Leaves) -> bool {
+        let is_awaited = match leaves {
+            Leaves::Soon | Leaves::IfFirst => self.is_timed && !self.is_pressing,
+            Leaves::WithLater => self.is_timed_long && !self.is_pressing,
+            Leaves::WithNotification => true,
+            Leaves::WithLock | Leaves::AtOnce => false,
+        };
+        let bytes = self.gathered.len() - self.sent;
+        is_awaited && self.requests < GATHERED_MAX && bytes < GATHERED_BYTES_MAX
     }
 
-    /// Whether enough is gathered.
-    #[inline]
-    pub fn is_full(&self) -> bool {
+    /// Whether enough is gathered, or anything must not wait for more.
+    pub fn is_due(&self) -> bool {
         let bytes = self.gathered.len() - self.sent;
-        self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX
+        self.is_pressing || self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX
     }
 
     /// Ends the sending. Returns the first failure.
@@ -310,14 +304,16 @@ mod tests {
         for round in 0..20u8 {
             wanted.extend([round; 32]);
             if round % 3 != 0 {
-                unsent.add(&[round; 32]);
                 // SAFETY: the bytes live until all are sent.
-                unsafe { unsent.add_lent(long.as_ptr(), long.len()) };
+                unsafe {
+                    unsent.add(&[round; 32], (ptr::null(), 0));
+                    unsent.add_lent(long.as_ptr(), long.len());
+                }
                 wanted.extend(&long);
             } else {
                 let bytes = if round % 2 == 0 { 77 } else { 8 };
                 // SAFETY: the bytes are copied.
-                unsafe { unsent.add_with(&[round; 32], (long.as_ptr(), bytes)) };
+                unsafe { unsent.add(&[round; 32], (long.as_ptr(), bytes)) };
                 wanted.extend(&long[..bytes]);
             }
         }
@@ -337,11 +333,15 @@ mod tests {
     fn a_small_request_waits_for_more() {
         let (here, _there) = UnixStream::pair().unwrap();
         let mut unsent: Unsent = Unsent::new(here.into());
-        for _ in 1..GATHERED_MAX {
-            unsent.add(&[1; 32]);
-            assert!(!unsent.is_due());
+        unsent.is_timed = true;
+        for requests in 1..=GATHERED_MAX {
+            // SAFETY: no bytes.
+            unsafe { unsent.add(&[1; 32], (ptr::null(), 0)) };
+            assert_eq!(unsent.is_due(), requests == GATHERED_MAX);
+            assert_eq!(unsent.may_wait(Leaves::Soon), requests < GATHERED_MAX);
+            assert_eq!(unsent.may_wait(Leaves::WithNotification), requests < GATHERED_MAX);
+            assert!(!unsent.may_wait(Leaves::WithLater), "its timer does not run");
+            assert!(!unsent.may_wait(Leaves::AtOnce));
         }
-        unsent.add(&[1; 32]);
-        assert!(unsent.is_due());
     }
 }

@@ -88,7 +88,7 @@ impl Network for Peer {
 
     fn begin_notified(&self) {
         // Relaxed: a hint. A request of another thread at this time leaves with the notification.
-        self.notified.store(true, Ordering::Relaxed);
+        self.notified.store(self.core.device.service().is_some(), Ordering::Relaxed);
     }
 
     fn cancel_notified(&self) {

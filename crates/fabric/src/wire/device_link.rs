@@ -145,27 +145,6 @@ impl Link {
         }
     }
 
-    /// Posts a request that has no data or inline data.
-    ///
-    /// # Safety
-    /// As for [`Link::post`].
-    #[inline(always)]
-    pub unsafe fn post_small(&mut self, order: &Order) -> Result<(), Broken> {
-        match self {
-            Link::Verbs(link) => {
-                // A copy: where no address of the order is passed on, it stays in registers.
-                let order = *order;
-                // SAFETY: guaranteed by the caller.
-                unsafe { link.post(core::slice::from_ref(&order), &[]) }
-            }
-            Link::Tcp(link) => {
-                // SAFETY: guaranteed by the caller.
-                unsafe { link.post_small(order) };
-                Ok(())
-            }
-        }
-    }
-
     /// Whether a stream has yet to take [`Kept::Streamed`] memory.
     ///
     /// [`Kept::Streamed`]: super::pool::Kept::Streamed

@@ -16,10 +16,10 @@ pub struct Departures {
     /// whether the device sends several requests at once
     gathers: bool,
     /// number of the last request that was sent with all before it
-    sent: u64,
+    pub sent: u64,
     /// when the last put or get left at once
     left_at: Option<Instant>,
-    /// whether the requests belong to a notified operation
+    /// whether the requests leave with the notification of their operation
     pub notified: bool,
     /// the last notification; `None`: there was none
     last: Option<Notification>,
@@ -50,28 +50,23 @@ impl Departures {
         self.gathers
     }
 
-    /// Whether the requests leave with the notification of their operation.
-    pub fn awaits_notification(&self) -> bool {
-        self.notified && self.gathers
-    }
-
     /// Decides when the request `number` leaves. A put or get leaves at once, and is answered, if
     /// no answer is under way (`is_first`). That answer ends the gathering of later ones.
     #[inline(always)]
     pub fn leave(&mut self, order: &mut Order, number: u64, is_first: bool) {
-        let is_ping = order.work == Work::Ping;
-        if self.awaits_notification() && order.leaves >= Leaves::IfFirst && !is_ping {
-            order.leaves = Leaves::WithNotification;
-        } else if order.leaves == Leaves::IfFirst {
-            let is_first = self.gathers && is_first;
-            order.leaves = if is_first { Leaves::AtOnce } else { Leaves::Soon };
-            order.signaled |= is_first;
-            if is_first {
-                self.left_at = Some(Instant::now());
+        match order.leaves {
+            Leaves::IfFirst | Leaves::AtOnce
+                if self.notified && !matches!(order.work, Work::Ping) =>
+            {
+                order.leaves = Leaves::WithNotification;
             }
-        }
-        if order.leaves == Leaves::AtOnce {
-            self.sent = number;
+            Leaves::IfFirst if is_first && self.gathers => {
+                (order.leaves, order.signaled) = (Leaves::AtOnce, true);
+                (self.left_at, self.sent) = (Some(Instant::now()), number);
+            }
+            Leaves::IfFirst => order.leaves = Leaves::Soon,
+            Leaves::AtOnce => self.sent = number,
+            _ => {}
         }
     }
 
@@ -110,13 +105,9 @@ impl Departures {
         Leaves::AtOnce
     }
 
-    /// Whether all requests up to `posted` have left, the last put or get that left at once long
-    /// enough ago that it is likely to be answered.
-    #[inline(always)]
-    pub fn begins_to_gather(&self, posted: u64) -> bool {
-        self.gathers
-            && self.sent == posted
-            && self.left_at.is_some_and(|at| at.elapsed() >= ANSWERED_AFTER)
+    /// Whether the last put or get that left at once is likely to be answered by now.
+    pub fn is_likely_answered(&self) -> bool {
+        self.gathers && self.left_at.is_some_and(|at| at.elapsed() >= ANSWERED_AFTER)
     }
 }
 
@@ -192,9 +183,8 @@ mod tests {
     fn a_device_that_sends_each_request_needs_no_pair() {
         let mut departures = Departures::new(false);
         let mut order = put();
-        departures.notified = true;
         departures.leave(&mut order, 1, true);
-        assert_eq!(order.leaves, Leaves::Soon);
+        assert_eq!((order.leaves, order.signaled), (Leaves::Soon, false));
         assert_eq!(notified(&mut departures, 0, false), Leaves::AtOnce);
         assert_eq!(notified(&mut departures, 0, false), Leaves::AtOnce);
     }

@@ -232,7 +232,9 @@ impl Peer {
     #[inline(always)]
     fn record(&self, queue: &Queue) {
         let quiet = queue.is_quiet();
-        self.record_refusal(queue.is_refused());
+        if self.refused.load(Ordering::Relaxed) != queue.is_refused() {
+            self.record_refusal(queue.is_refused());
+        }
         // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees the
         // data that this thread has received for it, and a refusal.
         self.dirty.store(!quiet, Ordering::Release);
@@ -242,8 +244,8 @@ impl Peer {
     }
 
     /// Records whether the peer has refused a request, and the user does not know it yet.
-    #[inline]
-    pub(super) fn record_refusal(&self, refused: bool) {
+    #[cold]
+    fn record_refusal(&self, refused: bool) {
         // Relaxed: changed while the state is locked, and before `dirty`.
         if self.refused.load(Ordering::Relaxed) != refused {
             self.refused.store(refused, Ordering::Relaxed);
@@ -311,15 +313,17 @@ impl Peer {
         asked || self.ping().is_ok()
     }
 
-    /// Before a put or get: receives the answer that lets it leave at once, if that has arrived
-    /// since the last call.
-    #[inline(always)]
-    pub(super) fn receive_answer(&self, queue: &mut Queue) -> result::Result<(), Broken> {
-        if queue.begins_to_gather() { queue.poll(&self.core.blocks).map(|_| ()) } else { Ok(()) }
+    /// Before a put or get for which the queue is not ready: receives the answer that lets it leave
+    /// at once, if that is likely to have arrived, and waits until it fits into the queue.
+    #[cold]
+    pub(super) fn make_ready(&self, queue: &mut Queue) -> result::Result<(), Broken> {
+        if queue.is_likely_answered() {
+            queue.poll(&self.core.blocks)?;
+        }
+        self.room(queue, 1)
     }
 
     /// Waits until `wanted` requests fit into the queue.
-    #[inline]
     pub(super) fn room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
         if queue.room() >= wanted { Ok(()) } else { self.make_room(queue, wanted) }
     }

@@ -84,8 +84,9 @@ impl Peer {
             // SAFETY: guaranteed by the caller.
             return unsafe { self.put_long(queue, to, from, bytes) };
         }
-        self.receive_answer(queue)?;
-        self.room(queue, 1)?;
+        if !queue.is_ready() {
+            self.make_ready(queue)?;
+        }
         queue.count().inline += 1;
         let from = Local { at: from as u64, bytes: bytes.low_u32(), key: 0 };
         let order = Order::new(Work::WriteInline, to, from, false);
@@ -112,8 +113,9 @@ impl Peer {
             // SAFETY: the caller guarantees the bytes.
             return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
         }
-        self.receive_answer(queue)?;
-        self.room(queue, 1)?;
+        if !queue.is_ready() {
+            self.make_ready(queue)?;
+        }
         if self.core.device.service().is_some() {
             let here = Local { at: to as u64, bytes: bytes.low_u32(), key: 0 };
             let order = Order::new(Work::Read, from, here, true);
@@ -171,7 +173,9 @@ impl Peer {
     pub(super) unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
         self.with(|queue| {
             queue.count().inline += runs.len().to_u64();
-            self.receive_answer(queue)?;
+            if !queue.is_ready() {
+                self.make_ready(queue)?;
+            }
             let mut chain = Chain::new(self, queue);
             for run in runs {
                 assert!(run.bytes <= chain.queue.inline_bytes_max());

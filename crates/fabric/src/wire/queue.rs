@@ -164,6 +164,19 @@ impl Queue {
         self.depth.saturating_sub(self.posted - self.done).to_usize()
     }
 
+    /// Whether a put or get can be posted now, and none of the requests before it can have been
+    /// answered since the last poll: they have not all left, or all answers have come.
+    #[inline(always)]
+    pub fn is_ready(&self) -> bool {
+        self.posted - self.done < self.depth
+            && (self.departures.sent != self.posted || self.signaled <= self.done)
+    }
+
+    /// Whether the last put or get that left at once is likely to be answered by now.
+    pub fn is_likely_answered(&self) -> bool {
+        self.departures.is_likely_answered()
+    }
+
     /// Largest number of requests in one chain.
     pub fn chain_max(&self) -> usize {
         CHAIN_MAX.min(self.depth.to_usize())
@@ -204,7 +217,7 @@ impl Queue {
 
     /// Whether the requests leave with the notification of their operation.
     pub fn awaits_notification(&self) -> bool {
-        self.departures.awaits_notification()
+        self.departures.notified
     }
 
     /// Whether no answer is under way.
@@ -218,7 +231,8 @@ impl Queue {
     }
 
     /// Begins a call: records the number of waits of this process so far, and whether the requests
-    /// that are posted next belong to a notified operation.
+    /// that are posted next leave with the notification of their operation.
+    #[inline(always)]
     pub fn begin(&mut self, waits: u64, notified: bool) {
         self.waits = waits;
         self.departures.notified = notified;
@@ -335,7 +349,16 @@ impl Queue {
         self.number(&mut order);
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
-        unsafe { self.link.post_small(&order) }?;
+        unsafe {
+            match &mut self.link {
+                Link::Tcp(link) => link.post_small(&order),
+                Link::Verbs(link) => {
+                    // A copy: where no address of the order is passed on, it stays in registers.
+                    let order = order;
+                    link.post(core::slice::from_ref(&order), &[])?;
+                }
+            }
+        }
         self.invariants();
         Ok(())
     }
@@ -377,7 +400,7 @@ impl Queue {
             self.needed = self.posted;
             order.signaled |= order.awaited;
         }
-        self.departures.leave(order, self.posted, self.owes_no_answer());
+        self.departures.leave(order, self.posted, self.signaled <= self.done);
         order.fenced = match order.work {
             // It accesses no memory, so that its order does not matter.
             Work::Ping => false,
@@ -393,12 +416,24 @@ impl Queue {
             (order.signaled, self.signaled) = (true, self.posted);
         }
         match order.work {
-            Work::Add(_) if !order.signaled && !order.awaited => self.note_written(order),
-            Work::Write
+            Work::Add(_) if order.signaled || order.awaited => self.note_changed(order),
+            Work::Add(_)
+            | Work::Write
             | Work::WriteInline
             | Work::Accumulate { result: 0, .. }
             | Work::OverRows { result: 0, .. } => {
-                self.note_written(order);
+                let bytes = order.from.bytes.min(8);
+                let (begin, bytes) = match order.work {
+                    // The address is that of its first block.
+                    Work::OverRows { .. } => (0, 1),
+                    _ => (order.from.bytes - bytes, bytes),
+                };
+                let at = order.to.at.wrapping_add(begin.into());
+                (self.proof_at, self.proof_bytes) = (Remote { at, ..order.to }, bytes);
+                self.written = self.posted;
+                if order.signaled && self.link.answers_show_writes() {
+                    self.answered = self.posted;
+                }
             }
             Work::Ping | Work::TakeLock { .. } => {}
             Work::Read => {
@@ -409,43 +444,23 @@ impl Queue {
                     self.answered = self.posted;
                 }
             }
-            Work::Add(_)
-            | Work::CompareSwap { .. }
+            Work::CompareSwap { .. }
             | Work::CompareSwapNarrow { .. }
             | Work::Accumulate { .. }
-            | Work::OverRows { .. } => {
-                // No fence without need: Soft-RoCE sometimes stops at one forever.
-                if self.device_order.atomics != Overtakers::Nothing {
-                    self.overtaken = self.posted;
-                }
-                if order.fenced || self.atomics_prove {
-                    self.answered = self.posted;
-                }
-            }
+            | Work::OverRows { .. } => self.note_changed(order),
         }
     }
 
-    /// Records a request that writes and has no result.
+    /// Records an atomic, or an accumulate with a result.
     #[inline(always)]
-    fn note_written(&mut self, order: &Order) {
-        let bytes = order.from.bytes.min(8);
-        let (begin, bytes) = match order.work {
-            // The address is that of its first block.
-            Work::OverRows { .. } => (0, 1),
-            _ => (order.from.bytes - bytes, bytes),
-        };
-        self.proof_at = order.to.offset(i64::from(begin));
-        (self.written, self.proof_bytes) = (self.posted, bytes);
-        if order.signaled && self.link.answers_show_writes() {
+    fn note_changed(&mut self, order: &Order) {
+        // No fence without need: Soft-RoCE sometimes stops at one forever.
+        if self.device_order.atomics != Overtakers::Nothing {
+            self.overtaken = self.posted;
+        }
+        if order.fenced || self.atomics_prove {
             self.answered = self.posted;
         }
-    }
-
-    /// Whether a put or get would be the first that waits for the answer of an earlier one, which
-    /// may have come since that was sent.
-    #[inline(always)]
-    pub fn begins_to_gather(&self) -> bool {
-        !self.owes_no_answer() && self.departures.begins_to_gather(self.posted)
     }
 
     /// Polls for completions. Returns whether there were any.

@@ -318,7 +318,9 @@ impl<'c, 'a> RowMessages<'c, 'a> {
     pub unsafe fn finish(mut self) -> Result<(), Fault> {
         let leaves = match self.work {
             BlockWork::Transfer(_) => {
-                self.chain.peer.receive_answer(self.chain.queue)?;
+                if !self.chain.queue.is_ready() {
+                    self.chain.peer.make_ready(self.chain.queue)?;
+                }
                 Leaves::IfFirst
             }
             BlockWork::Accumulate { .. } => Leaves::WithLater,

@@ -23,8 +23,9 @@ impl Peer {
     pub unsafe fn put_gathered(&self, to: Remote, parts: &[Part], bytes: u64) -> Result<()> {
         assert!(bytes <= BLOCK_BYTES.to_u64());
         self.with(|queue| {
-            self.receive_answer(queue)?;
-            self.room(queue, 1)?;
+            if !queue.is_ready() {
+                self.make_ready(queue)?;
+            }
             let block = self.block(queue)?;
             let leaving = self.core.blocks.at(block);
             for part in parts {
