@@ -118,6 +118,10 @@ int main(int argc, char **argv)
         base[i] = 50 + i;
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(0, win));
+    // The library knows the target from here on.
+    const long same = 50;
+    OK(MPI_Put(&same, 1, MPI_LONG, next_rank(), 0, 1, MPI_LONG, win));
+    OK(MPI_Win_flush(next_rank(), win));
     outside(LONGS, 1);
     outside(LONGS - 1, 2);
     outside(0, LONGS + 1);

@@ -236,6 +236,32 @@ macro_rules! run {
     };
 }
 
+/// Runs the fast path of a put or get, which reaches other nodes if the call has no request.
+macro_rules! run_transfer {
+    ($way:ident, $window:ident, $rank:ident, $from:ident, $disp:expr, []) => {{
+        const IS_PUT: bool = matches!(Way::$way, Way::Put);
+        // SAFETY: the caller's buffer.
+        let done = $window.extent($rank).and_then(|extent| unsafe {
+            $window.transfer(Way::$way, extent, $from, $disp, |here, target, at, last| {
+                Some(transfer_block::<IS_PUT>(here, target, at, last))
+            })
+        });
+        match done {
+            Some(code) => return code,
+            None => false,
+        }
+    }};
+    ($way:ident, $window:ident, $rank:ident, $from:ident, $disp:expr, [$request:ident]) => {
+        $window
+            .open($rank)
+            .and_then(|to| {
+                // SAFETY: the caller's buffer.
+                with_request(&to, $request, || unsafe { to.transfer_here(Way::$way, $from, $disp) })
+            })
+            .is_some()
+    };
+}
+
 /// An entry, with a fast path if the row has one.
 macro_rules! row {
     ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
@@ -266,11 +292,10 @@ macro_rules! puts_and_gets {
             // bits, the full call handles them.
             let same_type = $oc == $tc && $ot == $tt && !$origin.is_null();
             let from = passed($origin, $oc.into(), $ot);
-            match if same_type { Quick::open($win, $rank, ENTRY) } else { None } {
-                // SAFETY: the caller's buffer.
-                Some(to) => run!(with_request, to [$($q)?] unsafe {
-                    to.transfer(Way::$way, from, $disp as i64)
-                }).is_some(),
+            match if same_type { TRANSFERS.find($win, ENTRY) } else { None } {
+                Some(window) => run_transfer!(
+                    $way, window, $rank, from, $disp as i64, [$($q)?]
+                ),
                 None => false,
             }
         })?] {

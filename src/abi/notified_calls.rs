@@ -37,7 +37,7 @@ macro_rules! notified_puts_and_gets {
                 let counter = to.counter(rank, index)?;
                 // SAFETY: the caller's buffer.
                 run!(with_request, to [$($request)?] unsafe {
-                    to.transfer(Way::$kind, from, disp as i64)
+                    to.transfer_here(Way::$kind, from, disp as i64)
                 })?;
                 counter.notify_mapped();
                 Some(())

@@ -5,18 +5,24 @@
 //! function with large counts. `quick[]` and `quick[request]` say that there is a fast path, and
 //! name it if it is not the only one.
 
-use super::answer::on_window;
+use super::answer::{on_any_window, on_window};
 use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
+use crate::fabric::remote::{Bytes, Remote};
 use crate::mpi::comm::check;
 use crate::mpi::{Handle, Host};
+use crate::number::Number;
+use crate::sync::computed;
 use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer};
 use crate::transfer::{accumulate, put_get, single, staged};
 use crate::window::library_loads::gpu;
 use crate::window::notifications::Notified;
+use crate::window::quick_window::TRANSFERS;
+use crate::window::wide::targets::DistantTarget;
 use core::ffi::{c_int, c_void};
+use core::ptr;
 
 /// Returns a buffer of the caller.
 #[inline]
@@ -135,6 +141,38 @@ pub(super) unsafe fn transfer(
             Some(gpu) => staged::transfer(gpu, place, way, origin, target),
         }
     }
+}
+
+/// Puts or gets `last + 1` bytes inside of a target of another node, the end of the fast path.
+/// Returns the code of the call.
+///
+/// # Safety
+/// The bytes from `at` are inside of the target; those at `here` may be read or, for a get, written,
+/// until a call completes them.
+#[inline(never)]
+pub(super) unsafe fn transfer_block<const IS_PUT: bool>(
+    here: *mut u8,
+    target: &'static DistantTarget,
+    at: *mut u8,
+    last: u64,
+) -> c_int {
+    // SAFETY: from a reference; hidden, so that the target stays one argument.
+    let target = unsafe { &*computed!(ptr::from_ref(target)) };
+    let (peer, at) = (&target.peer, Remote { at: at.addr().to_u64(), key: target.key });
+    // SAFETY: guaranteed by the caller.
+    let (call, done) = unsafe {
+        match IS_PUT {
+            true => ("MPI_Put", peer.put(at, here, last + 1)),
+            false => ("MPI_Get", peer.get(here, at, last + 1)),
+        }
+    };
+    done.map_or_else(|error| raise_on(call, target.window.to_usize(), error), |()| 0)
+}
+
+/// Raises an error of a call on a window of libfompi. Returns the code.
+#[cold]
+fn raise_on(call: &'static str, win: MPI_Win, error: Error) -> c_int {
+    on_any_window(call, Host::get(), win, |_| Err(error), |_| unreachable!("it is libfompi's"))
 }
 
 /// Executes a call of the accumulate family, or of the get_accumulate family, which has a `result`.

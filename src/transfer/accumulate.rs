@@ -40,7 +40,7 @@ pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
         // Made where a function needs it, so that its parts are in registers.
         let to = || OpenTarget { place: &place, rank, record };
         let reach = Reach { first: 0, bytes };
-        match place.node.at_once((rank, record), (call.target.disp, reach))? {
+        match place.node.at_once((rank, record), (call.target.disp, reach)) {
             Some(Location::Mapped(at)) => {
                 let guard = if count == 1 { Guard::Single } else { guard_of_several(to(), count) };
                 // SAFETY: `at_once` checked the window's side, the caller guarantees the buffers.
@@ -106,8 +106,7 @@ fn elements_of(place: &Place<'_>, call: &Accumulation) -> Option<Elements> {
     let Accumulation { origin, result, target, .. } = call;
     let types = &place.host.tables.types;
     let known = types.find(target.datatype)?;
-    let count = u64::try_from(target.count).ok().filter(|count| *count > 0)?;
-    if !is_such(origin, (target, known.basic), types) {
+    if target.count <= 0 || !is_such(origin, (target, known.basic), types) {
         return None;
     }
     if let Some(result) = result
@@ -115,14 +114,14 @@ fn elements_of(place: &Place<'_>, call: &Accumulation) -> Option<Elements> {
     {
         return None;
     }
-    let (basic, origin) = (known.basic, origin.address.cast_const());
-    let bytes = match known.is_dense() {
-        true => count.checked_mul(u64::from(known.size))?,
-        false => u64::try_from(Block { offset: 0, basic, count }.end()).ok()?,
+    let (basic, count) = (known.basic, target.count.cast_unsigned());
+    let (bytes, width) = match known.dense_size {
+        0 => (i64::try_from(Block { offset: 0, basic, count }.end()).ok()?, 0),
+        width => (target.count.checked_mul(width.into())?, width.into()),
     };
+    let (bytes, origin) = (bytes.cast_unsigned(), origin.address.cast_const());
     let result = result.map(|result| result.address);
-    let width = known.dense_size.into();
-    (bytes < 1 << 63).then_some(Elements { basic, width, count, bytes, origin, result })
+    Some(Elements { basic, width, count, bytes, origin, result })
 }
 
 /// Whether a buffer has as many elements as the target, of the same predefined type.

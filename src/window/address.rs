@@ -6,9 +6,9 @@ mod descriptor_fuzz;
 #[cfg(fuzzing)]
 pub use descriptor_fuzz::descriptors;
 
-use super::quick_window::Target;
+use super::quick_window::{Extent, Target};
 use super::wide::WideWindow;
-use super::wide::targets::{Data, WideRecord, WideTarget};
+use super::wide::targets::WideRecord;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;
@@ -21,6 +21,7 @@ use crate::memory::HeapView;
 use crate::messages;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
+use crate::sync::Ordering;
 use core::ptr;
 
 /// The bytes that a transfer touches, relative to the displacement.
@@ -107,38 +108,24 @@ impl LocalWindow {
         by: By,
         work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
-        match self.at_once(target, place)? {
+        match self.at_once(target, place) {
             Some(location) => work(location),
             None => self.at_length(target, place, by, work),
         }
     }
 
     /// Returns the location of most accesses: memory of a window of one node that is mapped here,
-    /// or memory of another node that was not attached.
-    ///
-    /// # Errors
-    /// As for [`LocalWindow::at`].
+    /// or memory of another node that was not attached and is known.
     #[inline(always)]
     pub fn at_once<'a>(
         &'a self,
         (rank, record): (Rank, TargetRecord<'a>),
         (disp, reach): (i64, Reach),
-    ) -> Result<Option<Location<'a>>> {
+    ) -> Option<Location<'a>> {
         debug_assert!(rank.0 < self.size);
-        match (record, &self.memory) {
-            (TargetRecord::OneNode(target), _) => {
-                Ok(target.reach(disp, reach).map(Location::Mapped))
-            }
-            (TargetRecord::ManyNodes(..), Memory::Attached(_)) => Ok(None),
-            (TargetRecord::ManyNodes(part, record), _) => {
-                let target = part.target_of(self, (rank, record))?;
-                if target.member.node == part.wide.node {
-                    return Ok(None);
-                }
-                let data = part.data(self, target)?;
-                let first = data.descriptor.get().find(rank, disp, reach)?;
-                Ok(Some(distant(target, data, first)))
-            }
+        match record {
+            TargetRecord::OneNode(target) => target.extent.reach(disp, reach).map(Location::Mapped),
+            TargetRecord::ManyNodes(_, record) => record.distant.get()?.location(disp, reach),
         }
     }
 
@@ -151,49 +138,53 @@ impl LocalWindow {
         by: By,
         work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
-        let location = match (record, &self.memory) {
-            (_, Memory::Attached(regions)) => {
-                return self.at_attached(regions, (rank, disp, reach), by, work);
+        match (self.locate((rank, record), (disp, reach), by)?, &self.memory) {
+            (None, Memory::Attached(regions)) => {
+                self.at_attached(regions, (rank, disp, reach), by, work)
             }
-            (TargetRecord::OneNode(_), _) => self.locate(rank, disp, reach)?,
-            (TargetRecord::ManyNodes(part, record), _) => {
-                self.locate_near(part, (rank, record), (disp, reach), by)?
-            }
-        };
-        work(location)
+            (location, _) => work(location.expect("it is not dynamic")),
+        }
     }
 
-    /// Returns the location of `reach` at displacement `disp` of a rank of this node, in a window
-    /// over several nodes that is not dynamic. A target on this node is reached by load and store,
-    /// any other target by the device.
-    fn locate_near<'a>(
+    /// Returns the location of `reach` at displacement `disp` of `rank`; `None` if the window is
+    /// dynamic. A target on this node is reached by load and store, any other target by the device;
+    /// later calls find that one in its record.
+    ///
+    /// # Errors
+    /// As for [`LocalWindow::at`].
+    pub fn locate<'a>(
         &'a self,
-        part: &'a WideWindow,
-        (rank, record): (Rank, &'a WideRecord),
+        (rank, record): (Rank, TargetRecord<'a>),
         (disp, reach): (i64, Reach),
         by: By,
-    ) -> Result<Location<'a>> {
+    ) -> Result<Option<Location<'a>>> {
+        let (part, record) = match (record, &self.memory) {
+            (_, Memory::Attached(_)) => return Ok(None),
+            (TargetRecord::OneNode(_), _) => {
+                let index = rank.on_only_node();
+                let exposed = self.blocks.descriptor(index);
+                let first = exposed.find(rank, disp, reach)?;
+                return self.location(index, exposed, (first, reach.bytes)).map(Some);
+            }
+            (TargetRecord::ManyNodes(part, record), _) => (part, record),
+        };
         let target = part.target_of(self, (rank, record))?;
         let data = part.data(self, target)?;
         let exposed = data.descriptor.get();
         let first = exposed.find(rank, disp, reach)?;
-        if by == By::Own || part.wide.coherent {
+        if target.member.node != part.wide.node {
+            // Relaxed: set before a call can use the window.
+            record.note_distant(part.handle.load(Ordering::Relaxed), target, data);
+        } else if by == By::Own || part.wide.coherent {
             match self.location(target.member.index, exposed, (first, reach.bytes))? {
                 // Atomic instructions do not reach this memory: the common access is by the device.
                 Location::Own(_) if by == By::All => {}
                 Location::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),
-                location => return Ok(location),
+                location => return Ok(Some(location)),
             }
         }
-        Ok(distant(target, data, first))
-    }
-
-    /// Returns the location of `reach` at displacement `disp` of `rank`, on one node.
-    fn locate(&self, rank: Rank, disp: i64, reach: Reach) -> Result<Location<'_>> {
-        let index = rank.on_only_node();
-        let exposed = self.blocks.descriptor(index);
-        let first = exposed.find(rank, disp, reach)?;
-        self.location(index, exposed, (first, reach.bytes))
+        let at = data.at.offset(first.cast_signed());
+        Ok(Some(Location::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))))
     }
 
     /// Returns the mappable bytes of the memory of a rank of this node in a created window, if any.
@@ -360,23 +351,7 @@ impl LocalWindow {
     }
 }
 
-/// Returns the location of byte `first` of the memory of a target that the device reaches.
-#[inline(always)]
-fn distant<'a>(target: &'a WideTarget, data: &Data, first: u64) -> Location<'a> {
-    let at = data.at.offset(first.cast_signed());
-    Location::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))
-}
-
 impl Target {
-    /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
-    #[inline(always)]
-    pub fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
-        let (start, _) = self.start(disp)?;
-        let first = start.checked_add_signed(reach.first)?;
-        let behind = self.behind(first)?;
-        (reach.bytes <= behind).then_some(self.at.wrapping_add(first.to_usize()))
-    }
-
     /// Returns the record of a target of a window whose ranks are all on this node, and whether
     /// fast-path transfers may use it: its memory is mapped here, or it exposes none.
     fn of(node: &LocalWindow, rank: RankOnNode) -> (Target, bool) {
@@ -400,8 +375,9 @@ impl Target {
         let own = node.arena().rank.in_node_words();
         let pass = layout::pass(layout::bit_of(own).0, node.size);
         let pass = node.blocks.word(WordAt { rank: rank.in_node_words(), word: pass });
+        let extent = Extent::new(at, mapped, exposed.disp_unit);
         // SAFETY: a word of the target, mapped as long as the window.
-        let target = unsafe { Target::new(at, mapped, exposed.disp_unit, ptr::from_ref(pass)) };
+        let target = unsafe { Target::new(extent, ptr::from_ref(pass)) };
         let is_mapped = target.is_mapped();
         (target, is_mapped)
     }

@@ -3,6 +3,7 @@
 
 use super::Flavor;
 use super::wide::WideWindow;
+use super::wide::targets::WideRecord;
 use super::window_puts::WindowPuts;
 use crate::arena::Arena;
 use crate::arena::control_blocks::ControlBlocks;
@@ -21,6 +22,7 @@ use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
 use crate::util::known::Known;
+use core::ptr;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +83,19 @@ unsafe impl Send for LocalWindow {}
 unsafe impl Sync for LocalWindow {}
 
 impl LocalWindow {
+    /// Records the handle of a window over several nodes, and returns the records of its targets;
+    /// null: the window is dynamic, or on one node.
+    pub(super) fn wide_records(&self, handle: u32) -> *const Known<Rank, WideRecord> {
+        match (&self.wide, &self.memory) {
+            (None, _) | (_, Memory::Attached(_)) => ptr::null(),
+            (Some(wide), _) => {
+                // Relaxed: no other thread knows the window.
+                wide.handle.store(handle, Ordering::Relaxed);
+                ptr::from_ref(&wide.records)
+            }
+        }
+    }
+
     /// Creates the window in `slot` of an arena, which this process has entered. `common`: the
     /// common memory of all ranks, if it has any. `wide`: its state for other nodes, if its ranks
     /// are on several nodes.

@@ -3,7 +3,9 @@
 //! and the tables in which such a call finds the window, which `registry` fills. `target` makes the
 //! records.
 
-use super::countdown::Countdown;
+use super::address::Reach;
+use super::countdown::{Countdown, QUICK_PER_FULL};
+use super::wide::targets::{DistantTarget, WideRecord};
 use crate::datatype::basic::Basic;
 use crate::epoch::access::{TargetAccess, WindowAccess};
 use crate::epoch::state::Epochs;
@@ -13,6 +15,7 @@ use crate::mpi::{EntryName, Handle, Host};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, computed, subtract_at, subtract_with_fence};
+use crate::util::known::Known;
 use core::ffi::c_int;
 use core::hint::assert_unchecked;
 use core::mem::offset_of;
@@ -31,6 +34,8 @@ pub struct WindowHead {
     pub(super) host: *const Host,
     /// the records of its targets, if all its ranks are on this node
     pub(super) targets: Targets,
+    /// those of a window over several nodes that is not dynamic, in its carrier; null: of another
+    pub(super) wide: *const Known<Rank, WideRecord>,
     /// the epochs that this process is in
     pub epochs: Epochs,
     /// the calls until one of them makes progress of the host MPI
@@ -82,15 +87,8 @@ impl Targets {
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Target {
-    /// where its mapped memory begins, at displacement `disp_min`, as this process reaches it
-    pub(super) at: *mut u8,
-    pub(super) bytes: u64,
-    /// its displacement unit in bytes
-    pub(super) disp_unit: u64,
-    /// the first displacement that is mapped
-    pub(super) disp_min: u64,
-    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
-    pub(super) disp_max: u64,
+    /// its memory that is mapped here, as this process reaches it
+    pub(super) extent: Extent,
     /// its word with the pass of this rank (`epoch::lock::passes`)
     pub(super) pass: *const AtomicU64,
     /// how this process may access it now
@@ -99,9 +97,26 @@ pub struct Target {
 
 const _: () = assert!(size_of::<Target>() == 64);
 
-impl Target {
-    /// Returns the offset of displacement `disp` in the mapped memory, and the bytes from there to
-    /// its end; `None` if the displacement is negative, ahead of that memory or behind its end.
+/// Memory of a target, and the displacements that are inside. It may have no byte.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// where it begins, at displacement `disp_min`: in this process, or on another node
+    pub(super) at: *mut u8,
+    pub(super) bytes: u64,
+    /// the displacement unit in bytes
+    pub(super) disp_unit: u64,
+    /// the first displacement inside
+    pub(super) disp_min: u64,
+    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
+    pub(super) disp_max: u64,
+    /// whether it is the beginning of a [`DistantTarget`]; otherwise it is mapped here
+    pub(super) is_distant: bool,
+}
+
+impl Extent {
+    /// Returns the offset of displacement `disp` in the memory, and the bytes from there to its
+    /// end; `None` if the displacement is negative, ahead of that memory or behind its end.
     #[inline(always)]
     pub fn start(&self, disp: i64) -> Option<(u64, u64)> {
         // A negative displacement, or one that is ahead, is a number above all maxima here.
@@ -114,6 +129,17 @@ impl Target {
         Some((first, self.bytes.wrapping_sub(first)))
     }
 
+    /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
+    #[inline(always)]
+    pub fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
+        let (start, _) = self.start(disp)?;
+        let first = start.checked_add_signed(reach.first)?;
+        let behind = self.bytes.checked_sub(first)?;
+        (reach.bytes <= behind).then_some(self.at.wrapping_add(first.to_usize()))
+    }
+}
+
+impl Target {
     /// Returns the word with the pass of this rank.
     #[inline(always)]
     pub fn pass(&self) -> &AtomicU64 {
@@ -124,13 +150,7 @@ impl Target {
     /// Returns where its mapped memory begins, and its bytes.
     #[inline(always)]
     pub fn mapped(&self) -> (*mut u8, u64) {
-        (self.at, self.bytes)
-    }
-
-    /// Returns the bytes from `first` to the end, if `first` is inside or right behind it.
-    #[inline]
-    pub fn behind(&self, first: u64) -> Option<u64> {
-        self.bytes.checked_sub(first)
+        (self.extent.at, self.extent.bytes)
     }
 }
 
@@ -142,7 +162,8 @@ const ENTRIES: usize = 1 << u16::BITS;
 /// for MPI names. The entries of windows are odd, so that is of no other window.
 pub struct QuickTable(pub(super) [AtomicPtr<WindowHead>; ENTRIES + 1]);
 
-/// The windows for fast-path calls that move data: those with a target whose memory is mapped here.
+/// The windows for fast-path calls that move data: those with a target whose memory is mapped here,
+/// and those over several nodes that are not dynamic.
 pub static TRANSFERS: QuickTable = QuickTable::new();
 
 /// The windows for fast-path calls that open or close epochs, or complete operations: those without
@@ -168,7 +189,7 @@ impl QuickTable {
     }
 }
 
-/// A window that fast-path calls serve: all its ranks are on this node.
+/// A window that fast-path calls serve.
 #[derive(Clone, Copy)]
 pub struct QuickWindow(pub(super) NonNull<WindowHead>);
 
@@ -179,6 +200,92 @@ impl Deref for QuickWindow {
     fn deref(&self) -> &WindowHead {
         // SAFETY: as in `registry::find`.
         unsafe { self.0.as_ref() }
+    }
+}
+
+impl QuickWindow {
+    /// Counts a call, and finds a target of this node that may be accessed now.
+    #[inline(always)]
+    pub fn open(self, rank: c_int) -> Option<Quick> {
+        if self.is_due::<1>() {
+            return None;
+        }
+        let target = self.targets.of(RankOnNode(rank.cast_unsigned()))?;
+        // SAFETY: a record lives as long as its window.
+        let target: &'static Target = unsafe { &*ptr::from_ref(target) };
+        self.epochs.access.opens(|| &target.access).then_some(Quick { window: self, target })
+    }
+
+    /// Counts a call, and finds the memory of a target, any number as a rank, that may be accessed
+    /// now: on this node or another one.
+    #[inline(always)]
+    pub fn extent(self, rank: c_int) -> Option<&'static Extent> {
+        if self.is_due::<1>() {
+            return None;
+        }
+        if let Some(target) = self.targets.of(RankOnNode(rank.cast_unsigned())) {
+            let is_open = self.epochs.access.opens(|| &target.access);
+            // SAFETY: a record lives as long as its window.
+            return is_open.then_some(unsafe { &*ptr::from_ref(&target.extent) });
+        }
+        // SAFETY: null, or in the carrier of the window, and lives as long as that.
+        let record = unsafe { self.wide.as_ref() }?.recent(Rank(rank.cast_unsigned()))?;
+        let is_open = self.epochs.access.opens(|| &record.access);
+        if !is_open || self.is_due::<{ QUICK_PER_FULL - 1 }>() {
+            return None;
+        }
+        Some(&record.distant.get()?.extent)
+    }
+
+    /// Carries out a put or a get of `count` elements of a predefined type without holes at `here`:
+    /// copies the bytes, or calls `send` with `here`, the target of another node, the address there
+    /// and the number of bytes less one. Returns the code of the call if the arguments were such.
+    ///
+    /// On paper, a put of eight bytes on one node: window and state 3 loads, type 4 loads and 2
+    /// multiplications, view 8 loads and 1 multiplication, 1 load and 1 store for the data, and 12
+    /// branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
+    /// what they are for.
+    ///
+    /// # Safety
+    /// The elements at `here` may be read or, for a get, written.
+    #[inline(always)]
+    pub unsafe fn transfer(
+        self,
+        way: Way,
+        extent: &'static Extent,
+        (here, count, datatype): (*mut u8, i64, Handle),
+        disp: i64,
+        send: impl FnOnce(*mut u8, &'static DistantTarget, *mut u8, u64) -> Option<c_int>,
+    ) -> Option<c_int> {
+        // In this order few values are in use at a time, so that the call needs few registers.
+        // SAFETY: the host MPI is never freed.
+        let host = unsafe { &*computed!(self.host) };
+        let known = host.tables.types.find(datatype)?;
+        // No bytes for a type with holes. A negative length is larger than any memory.
+        let length = count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
+        let last = computed!(length.wrapping_sub(1));
+        let (first, bytes_left) = extent.start(disp)?;
+        let at = computed!(extent.at.wrapping_add(first.to_usize()));
+        let bytes_left = computed!(bytes_left);
+        // One comparison: 0 bytes have become the largest number.
+        if last >= bytes_left {
+            return None;
+        }
+        if extent.is_distant {
+            // SAFETY: such an extent is the first field of a target.
+            let target = unsafe { &*ptr::from_ref(extent).cast() };
+            // Behind the call, so that the full call stays the only one in place of this one.
+            return send(here, target, at, last).map(|code| computed!(code));
+        }
+        let length = last.wrapping_add(1);
+        // SAFETY: the window's side was checked, the caller guarantees the other one.
+        unsafe {
+            match way {
+                Way::Put => copy(at, here, length),
+                Way::Get => copy(here, at, length),
+            }
+        }
+        Some(0)
     }
 }
 
@@ -236,14 +343,7 @@ impl Quick {
     /// unusual; the full call carries that out, or finds the error.
     #[inline(always)]
     pub fn open(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
-        let window = TRANSFERS.find(win, entry)?;
-        if window.is_due::<1>() {
-            return None;
-        }
-        let target = window.targets.of(RankOnNode(rank.cast_unsigned()))?;
-        // SAFETY: a record lives as long as its window.
-        let target: &'static Target = unsafe { &*ptr::from_ref(target) };
-        window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
+        TRANSFERS.find(win, entry)?.open(rank)
     }
 
     /// Whether the target is in a passive target epoch.
@@ -252,45 +352,20 @@ impl Quick {
         self.window.epochs.access.locks(|| &self.target.access)
     }
 
-    /// Carries out a put or a get of `count` elements of a predefined type without holes at `here`.
-    /// Returns `Some` if the arguments were such, and the bytes are copied.
-    ///
-    /// On paper, a put of eight bytes: window and state 3 loads, type 4 loads and 2
-    /// multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and 11
-    /// branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
-    /// what they are for.
+    /// Carries out a put or a get as [`QuickWindow::transfer`].
     ///
     /// # Safety
-    /// The elements at `here` may be read or, for a get, written.
+    /// As there.
     #[inline(always)]
-    pub unsafe fn transfer(
+    pub unsafe fn transfer_here(
         &self,
         way: Way,
-        (here, count, datatype): (*mut u8, i64, Handle),
+        from: (*mut u8, i64, Handle),
         disp: i64,
     ) -> Option<()> {
-        // In this order few values are in use at a time, so that the call needs few registers.
-        // SAFETY: the host MPI is never freed.
-        let host = unsafe { &*computed!(self.window.host) };
-        let known = host.tables.types.find(datatype)?;
-        // No bytes for a type with holes. A negative length is larger than any memory.
-        let length = count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
-        let length = computed!(length);
-        let (first, bytes_left) = self.target.start(disp)?;
-        let at = computed!(self.target.at.wrapping_add(first.to_usize()));
-        let bytes_left = computed!(bytes_left);
-        // One comparison: 0 bytes become the largest number.
-        if length.wrapping_sub(1) >= bytes_left {
-            return None;
-        }
-        // SAFETY: the window's side was checked, the caller guarantees the other one.
-        unsafe {
-            match way {
-                Way::Put => copy(at, here, length),
-                Way::Get => copy(here, at, length),
-            }
-        }
-        Some(())
+        let extent = &self.target.extent;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.window.transfer(way, extent, from, disp, |_, _, _, _| None) }.map(drop)
     }
 
     /// Returns the address of an element of a predefined type that one atomic instruction may
@@ -313,8 +388,8 @@ impl Quick {
         if self.target.pass().load(Ordering::Acquire) & self.window.pass == 0 {
             return None;
         }
-        let (first, bytes_left) = self.target.start(disp)?;
-        let at = computed!(self.target.at.wrapping_add(first.to_usize()));
+        let (first, bytes_left) = self.target.extent.start(disp)?;
+        let at = computed!(self.target.extent.at.wrapping_add(first.to_usize()));
         let bytes_left = computed!(bytes_left);
         // For 0 bytes the mask has all bits.
         let mask = bytes.wrapping_sub(1);

@@ -153,13 +153,13 @@ fn quick_entry(handle: u32) -> Option<usize> {
 /// Enters a window for fast-path calls if they can serve it. The lock of [`FREE`] is held, so that
 /// no window begins to change its entries itself.
 fn serve(window: &Window) {
-    let entry = quick_entry(window.handle).filter(|_| window.is_on_one_node());
-    let Some(entry) = entry else { return };
+    let Some(entry) = quick_entry(window.handle) else { return };
     let entered = ptr::from_ref(window).cast_mut();
-    if !window.local().is_some_and(|node| node.small_puts.have_been_used()) {
+    let used = || window.local().is_some_and(|node| node.small_puts.have_been_used());
+    if window.is_on_one_node() && !used() {
         EPOCHS.enter(entered, entry);
     }
-    if window.targets.all().any(|(_, target)| target.is_mapped()) {
+    if !window.wide.is_null() || window.targets.all().any(|(_, target)| target.is_mapped()) {
         enter_transfers(entered, entry);
     }
 }

@@ -13,7 +13,7 @@
 //! Then it has a table of its own: 8 bytes for each rank of the node, and a cache line for each
 //! target that the process has accessed or held.
 
-use super::quick_window::{Target, Targets};
+use super::quick_window::{Extent, Target, Targets};
 use crate::epoch::access::TargetAccess;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
@@ -34,44 +34,48 @@ static NO_TARGET: Target = Target { access: TargetAccess::unknown(), ..Target::u
 impl Target {
     /// Returns the record of a target without memory mapped here.
     pub const fn unmapped() -> Target {
-        Target {
-            at: ptr::null_mut(),
-            bytes: 0,
-            disp_unit: 0,
-            disp_min: 0,
-            disp_max: 0,
-            pass: &raw const ZERO,
-            access: TargetAccess::closed(),
-        }
+        Target { extent: Extent::NOTHING, pass: &raw const ZERO, access: TargetAccess::closed() }
     }
 
-    /// Returns the record of a target whose bytes from offset `first` to `end` are mapped, at `at`,
-    /// in units of `disp_unit` bytes.
+    /// Returns the record of a target with this memory mapped.
     ///
     /// # Safety
     /// The word is that of the target, and valid as long as the view.
-    pub unsafe fn new(
-        at: *mut u8,
-        (first, end): (u64, u64),
-        disp_unit: u64,
-        pass: *const AtomicU64,
-    ) -> Target {
+    pub unsafe fn new(extent: Extent, pass: *const AtomicU64) -> Target {
+        Target { extent, pass, ..Target::unmapped() }
+    }
+
+    /// Whether some byte of it is mapped here.
+    pub fn is_mapped(&self) -> bool {
+        self.extent.bytes > 0
+    }
+}
+
+impl Extent {
+    /// No memory.
+    const NOTHING: Extent = Extent {
+        at: ptr::null_mut(),
+        bytes: 0,
+        disp_unit: 0,
+        disp_min: 0,
+        disp_max: 0,
+        is_distant: false,
+    };
+
+    /// Returns the bytes from offset `first` to `end` of what a target exposes, at `at`, in units
+    /// of `disp_unit` bytes.
+    pub fn new(at: *mut u8, (first, end): (u64, u64), disp_unit: u64) -> Extent {
         // With a unit of 0 every displacement is at the begin of the memory.
         let disp_min = first.div_ceil(disp_unit.max(1));
         let begin = disp_min.saturating_mul(disp_unit);
         // Only a rank that has damaged its memory maps bytes behind the last displacement.
         let is_any = begin >= first && disp_min <= DISP_MAX;
         let Some(bytes) = end.checked_sub(begin).filter(|_| is_any) else {
-            return Target { pass, ..Target::unmapped() };
+            return Extent::NOTHING;
         };
         let at = at.wrapping_add((begin - first).to_usize());
         let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min);
-        Target { at, bytes, disp_unit, disp_min, disp_max, pass, ..Target::unmapped() }
-    }
-
-    /// Whether some byte of it is mapped here.
-    pub fn is_mapped(&self) -> bool {
-        self.bytes > 0
+        Extent { at, bytes, disp_unit, disp_min, disp_max, is_distant: false }
     }
 }
 
@@ -205,9 +209,8 @@ mod tests {
     }
 
     fn part(part: (u64, u64), unit: u64) -> Target {
-        let zero = &raw const ZERO;
-        // SAFETY: a word that lives as long as the process.
-        unsafe { Target::new(ptr::without_provenance_mut(1 << 40), part, unit, zero) }
+        let extent = Extent::new(ptr::without_provenance_mut(1 << 40), part, unit);
+        Target { extent, ..Target::unmapped() }
     }
 
     #[test]
@@ -220,21 +223,21 @@ mod tests {
                     let byte = i128::from(disp.cast_signed()) * i128::from(unit);
                     let inside =
                         (i128::from(first)..=i128::from(end)).contains(&byte) && disp <= DISP_MAX;
-                    let Some((offset, room)) = target.start(disp.cast_signed()) else {
+                    let Some((offset, room)) = target.extent.start(disp.cast_signed()) else {
                         assert!(!inside, "{first} {end} {unit} {disp}");
                         continue;
                     };
-                    if target.bytes == 0 && room == 0 {
+                    if !target.is_mapped() && room == 0 {
                         continue; // no byte may be accessed
                     }
                     assert!(inside, "{first} {end} {unit} {disp}");
                     assert_eq!(i128::from(room), i128::from(end) - byte);
-                    let at = target.at.addr() as u64 + offset - (1 << 40);
+                    let at = target.extent.at.addr() as u64 + offset - (1 << 40);
                     assert_eq!(i128::from(at), byte - i128::from(first));
                 }
             }
         }
-        assert_eq!(part((8, 64), 8).start(i64::MIN), None);
+        assert_eq!(part((8, 64), 8).extent.start(i64::MIN), None);
     }
 
     /// Compares [`Target::start`] with numbers that cannot overflow.
@@ -242,7 +245,7 @@ mod tests {
         let first = i128::from(disp) * i128::from(unit);
         let inside = disp >= 0 && first <= i128::from(bytes);
         let expected = inside.then(|| (first as u64, bytes - first as u64));
-        let start = target(bytes, unit).start(disp);
+        let start = target(bytes, unit).extent.start(disp);
         assert_eq!(start, expected, "{bytes} bytes in units of {unit} at {disp}");
     }
 
@@ -263,7 +266,8 @@ mod tests {
 
     #[test]
     fn a_target_of_which_nothing_is_known_has_no_byte() {
-        assert_eq!((NO_TARGET.start(0), NO_TARGET.start(1)), (Some((0, 0)), None));
+        let start = |disp| NO_TARGET.extent.start(disp);
+        assert_eq!((start(0), start(1)), (Some((0, 0)), None));
         assert!(!NO_TARGET.is_mapped() && !NO_TARGET.access.is_closed());
     }
 
@@ -272,10 +276,11 @@ mod tests {
         let none = NoTargets::new(3);
         // SAFETY: `none` is dropped last.
         let (targets, other) = unsafe { (Targets::new(&none), Targets::new(&none)) };
-        let start = |rank| targets.of(RankOnNode(rank)).unwrap().start(1);
+        let start = |rank| targets.of(RankOnNode(rank)).unwrap().extent.start(1);
         assert!(targets.of(RankOnNode(3)).is_none());
-        assert_eq!(targets.get(RankOnNode(1), || target(16, 8)).start(1), Some((8, 8)));
-        assert_eq!(targets.get(RankOnNode(1), || target(32, 16)).start(1), Some((8, 8)));
+        for made in [target(16, 8), target(32, 16)] {
+            assert_eq!(targets.get(RankOnNode(1), || made).extent.start(1), Some((8, 8)));
+        }
         assert!(targets.get(RankOnNode(2), Target::unmapped).access.is_closed());
         assert_eq!((start(0), start(1), start(2)), (None, Some((8, 8)), None));
         let known: Vec<u32> = targets.all().map(|(rank, _)| rank.0).collect();

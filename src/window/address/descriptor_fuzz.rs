@@ -6,10 +6,13 @@ use crate::arena::mapped_bytes::MappedBytes;
 use crate::error::Error;
 use crate::memory::HeapPlace;
 use crate::rank_numbers::Rank;
-use crate::sync::AtomicU64;
 use crate::window::address::Reach;
-use crate::window::quick_window::Target;
+use crate::window::quick_window::Extent;
+use core::ptr;
 use fompi_testkit::Choices;
+
+/// Where memory begins.
+const AT: usize = 1 << 40;
 
 /// A number: mostly a small one, or one at a border.
 fn number(choices: &mut Choices) -> u64 {
@@ -22,7 +25,8 @@ fn number(choices: &mut Choices) -> u64 {
     }
 }
 
-/// A full call: the place is inside, or the call fails as the standard says.
+/// A full call: the place is inside, or the call fails as the standard says. The extent that is kept
+/// of a rank of another node finds the same place, or nothing.
 fn full_call(exposed: &Descriptor, disp: i64, reach: Reach) {
     let first = i128::from(disp) * i128::from(exposed.disp_unit) + i128::from(reach.first);
     let is_inside = first >= 0 && first + i128::from(reach.bytes) <= i128::from(exposed.exposed);
@@ -32,15 +36,17 @@ fn full_call(exposed: &Descriptor, disp: i64, reach: Reach) {
         // No memory is as long as half of the numbers.
         Err(error) => assert!(!is_inside || exposed.exposed > i64::MAX as u64, "{error}"),
     }
+    let at = ptr::without_provenance_mut(AT);
+    let extent = Extent::new(at, (0, exposed.exposed), exposed.disp_unit);
+    let found = extent.reach(disp, reach).map(|found| found.addr().wrapping_sub(AT) as u64);
+    let wanted = exposed.find(Rank(3), disp, reach).ok();
+    assert!(found.is_none() || found == wanted);
+    assert!(found == wanted || reach.first < 0, "only a negative lower bound takes the long way");
 }
 
 /// A fast-path call on the bytes from `first` to `end`, which are mapped at an address.
 fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
-    const AT: usize = 1 << 40;
-    let word = AtomicU64::new(0);
-    let at = core::ptr::without_provenance_mut::<u8>(AT);
-    // SAFETY: the view is dropped before the word.
-    let view = unsafe { Target::new(at, (first, end), disp_unit, &word) };
+    let view = Extent::new(ptr::without_provenance_mut(AT), (first, end), disp_unit);
     let Some((offset, bytes_left)) = view.start(disp) else { return };
     if bytes_left == 0 {
         // No byte is accessed there.
@@ -51,7 +57,6 @@ fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
     let wanted = i128::from(disp) * i128::from(disp_unit) - i128::from(first);
     assert!(disp >= 0 && wanted == i128::from(inside));
     assert_eq!(i128::from(inside) + i128::from(bytes_left), i128::from(end) - i128::from(first));
-    assert_eq!(view.behind(offset), Some(bytes_left));
 }
 
 /// The target `descriptors`: a descriptor, mapped bytes, and calls.

@@ -327,6 +327,10 @@ fn insert(
             pass,
             host: ptr::from_ref(host),
             targets,
+            wide: match &carrier {
+                Carrier::Wide(node) => node.wide_records(handle),
+                Carrier::Node(_) | Carrier::Host(_) => ptr::null(),
+            },
             epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
             countdown: Countdown::new(),
         },

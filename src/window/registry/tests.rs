@@ -51,6 +51,7 @@ fn a_window(handle: u32) -> Window {
             pass: 0,
             host: ptr::null(),
             targets: Targets::elsewhere(),
+            wide: ptr::null(),
             epochs: Epochs::new(false),
             countdown: Countdown::new(),
         },

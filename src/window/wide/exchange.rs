@@ -27,6 +27,7 @@ use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::report::collective_outcome::{self, StepOutcome};
 use crate::report::{self, Why};
+use crate::sync::AtomicU32;
 use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
 use crate::window::create::agreement::{self, Memory, Outcome, OwnRequest};
@@ -120,6 +121,7 @@ pub fn agree(
     let found = unsafe { places.notes() };
     let part = WideWindow {
         wide: wide.clone(),
+        handle: AtomicU32::new(0),
         found,
         places,
         _exposed: own.exposed,

@@ -24,7 +24,7 @@ use crate::fabric::net::Exposed;
 use crate::fabric::remote::Remote;
 use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU32, AtomicU64};
 use crate::util::known::Known;
 use kept_puts::KeptPuts;
 use parking_lot::Mutex;
@@ -36,6 +36,8 @@ use targets::WideRecord;
 pub struct WideWindow {
     /// the wide arena of the window's communicator
     pub wide: Arc<WideArena>,
+    /// the window's handle, once it has one
+    pub handle: AtomicU32,
     /// the descriptors of ranks of other nodes that ranks of this node have read; declared before
     /// `places`, whose table precedes the root of these notes, and so dropped before it
     found: Notes<Descriptor>,

@@ -17,13 +17,17 @@ use crate::epoch::access::TargetAccess;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedMarks;
 use crate::epoch::lock::{Mode, acquire_and_read, atomic_calls};
 use crate::error::Result;
+use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::net::{Contact, Peer};
 use crate::fabric::remote::{AtTarget, Bytes, LockAt, Network, Remote, Transport};
 use crate::fabric::remote_words::word_in;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
+use crate::window::address::Reach;
+use crate::window::quick_window::Extent;
 use crate::window::{LocalWindow, Memory};
 use core::mem::MaybeUninit;
+use core::ptr;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
@@ -34,9 +38,48 @@ pub struct WideRecord {
     pub access: TargetAccess,
     /// how it reaches the rank, from the first contact on
     target: OnceLock<WideTarget>,
+    /// the memory of a rank of another node, from the first access on
+    pub distant: OnceLock<DistantTarget>,
+}
+
+/// A rank of another node, as most calls need it.
+#[repr(C)]
+pub struct DistantTarget {
+    /// its memory, by addresses of that node
+    pub extent: Extent,
+    /// the handle of its window
+    pub window: u32,
+    /// the key of this memory
+    pub key: u64,
+    /// the process that serves it
+    pub peer: Arc<Peer>,
+}
+
+// SAFETY: the extent has no address of this process.
+unsafe impl Send for DistantTarget {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for DistantTarget {}
+
+impl DistantTarget {
+    /// Returns the location of `reach` at displacement `disp`, if all of it is inside.
+    #[inline(always)]
+    pub fn location(&self, disp: i64, reach: Reach) -> Option<Location<'_>> {
+        let at = self.extent.reach(disp, reach)?.addr().to_u64();
+        let at = Remote { at, key: self.key };
+        Some(Location::Unmapped(Unmapped::Distant(Distant { peer: &self.peer, at })))
+    }
 }
 
 impl WideRecord {
+    /// Records the memory of a rank of another node.
+    pub fn note_distant(&self, window: u32, target: &WideTarget, data: &Data) {
+        let (exposed, Remote { at, key }) = (data.descriptor.get(), data.at);
+        let at = ptr::without_provenance_mut(at.to_usize());
+        let extent = Extent::new(at, (0, exposed.exposed), exposed.disp_unit);
+        let (extent, peer) = (Extent { is_distant: true, ..extent }, target.peer.clone());
+        self.distant.get_or_init(|| DistantTarget { extent, window, key, peer });
+    }
+
     /// Returns the rank as a target if this process has contacted it.
     #[inline]
     pub fn contacted(&self) -> Option<&WideTarget> {

@@ -38,13 +38,17 @@ impl<K: ProcessNumber, T> Known<K, T> {
     /// Returns the value for a rank, if there is one.
     #[inline]
     pub fn find(&self, rank: K) -> Option<&T> {
+        self.recent(rank).or_else(|| self.look_up(rank))
+    }
+
+    /// Returns the value for a rank, any number as a rank, if it is found without a lock.
+    #[inline(always)]
+    pub fn recent(&self, rank: K) -> Option<&T> {
         // Acquire: pairs with the Release in `remember`.
         let recent = self.recent[rank.number().to_usize() % RECENT].load(Ordering::Acquire);
         // SAFETY: null, or an entry of `all`, which lives as long as `self` and does not change.
-        match unsafe { recent.as_ref() } {
-            Some(recent) if recent.key == rank => Some(&recent.value),
-            _ => self.look_up(rank),
-        }
+        let recent = unsafe { recent.as_ref() }?;
+        (recent.key.number() == rank.number()).then_some(&recent.value)
     }
 
     /// Returns all ranks that have a value, and their values.

@@ -103,12 +103,13 @@ impl TcpLink {
         !self.unsent.lock().is_empty()
     }
 
-    /// Posts requests, which leave as [`Leaves`] says.
+    /// Posts requests, which leave as [`Leaves`] says. A poll reports why they cannot be sent.
     ///
     /// # Safety
     /// The memory that they name may be read or written until they are done. Inline data may be
     /// read now.
-    pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
+    #[inline(always)]
+    pub unsafe fn post(&mut self, orders: &[Order]) {
         let mut unsent = self.unsent.lock();
         let mut leaves = Leaves::WithNotification;
         for order in orders {
@@ -118,23 +119,6 @@ impl TcpLink {
         }
         if !unsent.may_wait(leaves)
             && let Err(error) = self.sender.leave(&mut unsent, leaves)
-        {
-            self.unsendable = Some(stream_options::cause(&error));
-        }
-        Ok(())
-    }
-
-    /// Posts a request that has no data or inline data.
-    ///
-    /// # Safety
-    /// As for [`TcpLink::post`].
-    #[inline(always)]
-    pub unsafe fn post_small(&mut self, order: &Order) {
-        let mut unsent = self.unsent.lock();
-        // SAFETY: guaranteed by the caller.
-        unsafe { add(&mut unsent, &mut self.expected, order) };
-        if !unsent.may_wait(order.leaves)
-            && let Err(error) = self.sender.leave(&mut unsent, order.leaves)
         {
             self.unsendable = Some(stream_options::cause(&error));
         }
@@ -298,8 +282,9 @@ impl TcpLink {
 /// The memory that it names may be read or written until it is done. Inline data may be read now.
 #[inline(always)]
 unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Order) {
-    let request = request(order);
-    let bytes = order.from.bytes.to_usize();
+    let bytes = order.from.bytes;
+    let request = request(order, bytes.into());
+    let bytes = bytes.to_usize();
     let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
     if let Work::TakeLock { .. } = order.work {
         unsent.has_sent_lock = false;
@@ -335,10 +320,9 @@ fn expected(order: &Order) -> Expected {
     Expected { number: order.number, to, bytes, guarded: order.guarded }
 }
 
-/// Makes the request of an order. What has a result is always answered.
+/// Makes the request of an order with this many bytes. What has a result is always answered.
 #[inline(always)]
-fn request(order: &Order) -> TcpRequest {
-    let bytes = u64::from(order.from.bytes);
+fn request(order: &Order, bytes: u64) -> TcpRequest {
     let nothing = Detail::Nothing;
     let (kind, detail, first, second) = match order.work {
         Work::Write | Work::WriteInline => (RequestKind::Write, nothing, bytes, 0),
@@ -398,7 +382,7 @@ mod tests {
         let post = Order { doorbell: 8, number, ..Order::new(Work::Add(1), to, from, true) };
         for order in [put, post] {
             // SAFETY: the word is read now; no answer comes.
-            unsafe { link.post(&[order]) }.unwrap();
+            unsafe { link.post(&[order]) };
         }
         let mut bytes = [0; 4096];
         let first = there.recv(&mut bytes).unwrap();

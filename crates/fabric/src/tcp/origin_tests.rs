@@ -32,7 +32,7 @@ fn a_post_that_a_rank_waits_for_leaves_at_once() {
     for number in 1..=20 {
         let order = Order::new(Work::Add(1), Remote::default(), local, true);
         // SAFETY: the answer lives until the end, and none comes.
-        unsafe { link.post(&[Order { number, awaited: true, ..order }]) }.unwrap();
+        unsafe { link.post(&[Order { number, awaited: true, ..order }]) };
         let mut bytes = [0; 2 * REQUEST_BYTES];
         assert_eq!(there.read(&mut bytes).unwrap(), REQUEST_BYTES);
     }
@@ -51,10 +51,10 @@ fn memory_that_is_sent_from_its_place_leaves_with_its_notification() {
     let add = Order::new(Work::Add(1), Remote::default(), word, false);
     let mut bytes = [0; 2 * BYTES];
     // SAFETY: the data live until the end, and no answer comes.
-    unsafe { link.post(&[put]) }.unwrap();
+    unsafe { link.post(&[put]) };
     assert!(there.read(&mut bytes).is_err(), "it has left by itself");
     // SAFETY: as above.
-    unsafe { link.post(&[Order { number: 2, doorbell: 8, ..add }]) }.unwrap();
+    unsafe { link.post(&[Order { number: 2, doorbell: 8, ..add }]) };
     let came = there.read(&mut bytes).unwrap();
     assert_eq!(came, 2 * REQUEST_BYTES + BYTES);
     assert!(bytes[REQUEST_BYTES..REQUEST_BYTES + BYTES] == data);
@@ -69,7 +69,7 @@ fn a_release_waits_to_be_sent_only_if_the_request_for_the_lock_does() {
     let mut post = |number, work, leaves| {
         let order = Order::new(work, Remote::default(), local, matches!(work, Work::Add(_)));
         // SAFETY: the answer lives until the end, and none comes; a put reads it now.
-        unsafe { link.post(&[Order { number, leaves, ..order }]) }.unwrap();
+        unsafe { link.post(&[Order { number, leaves, ..order }]) };
     };
     let take = Work::TakeLock { expect: 0, new: 1 };
     let mut together = 0;
@@ -100,7 +100,7 @@ fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream()
     let local = Local { at: (&raw const *answer).expose_provenance() as u64, bytes: 8, key: 0 };
     let order = Order::new(Work::Add(1), Remote::default(), local, true);
     // SAFETY: the answer lives until the end.
-    unsafe { link.post(&[Order { number: 1, leaves: Leaves::WithLater, ..order }]) }.unwrap();
+    unsafe { link.post(&[Order { number: 1, leaves: Leaves::WithLater, ..order }]) };
     let target = std::thread::spawn(move || {
         there.read_exact(&mut [0; REQUEST_BYTES]).unwrap();
         let all = [&Answer::new(AnswerStatus::Done, 8).bytes()[..], &7u64.to_ne_bytes()].concat();
@@ -110,7 +110,7 @@ fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream()
     assert_eq!(*answer, 7);
     target.join().unwrap();
     // SAFETY: as above.
-    unsafe { link.post(&[Order { number: 2, ..order }]) }.unwrap();
+    unsafe { link.post(&[Order { number: 2, ..order }]) };
     let ended = (0..10_000).find_map(|_| link.poll_asleep().err());
     assert!(ended.is_some());
 }
@@ -142,7 +142,7 @@ fn an_idle_connection_keeps_little_whatever_it_has_sent() {
             number += 1;
             let order = Order::new(work, to, local, true);
             // SAFETY: the memory lives until the link is dropped.
-            unsafe { link.post(&[Order { number, leaves: Leaves::WithLater, ..order }]) }.unwrap();
+            unsafe { link.post(&[Order { number, leaves: Leaves::WithLater, ..order }]) };
         }
         assert!(count < 500 || link.kept_bytes() > KEPT_BYTES_MAX, "{work:?} under way");
         while link.poll().unwrap() != Some(number) {

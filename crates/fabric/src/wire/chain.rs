@@ -54,7 +54,7 @@ impl<'a> Chain<'a> {
             last.signaled |= match self.held {
                 Kept::Nothing => false,
                 // A flush that follows needs no request of its own; behind a notification it does.
-                Kept::Streamed => self.queue.owes_no_answer() && !self.queue.awaits_notification(),
+                Kept::Streamed => self.queue.owes_no_answer() && !self.queue.departures.notified,
                 // Its completion shows that nothing is held any more.
                 _ => true,
             };

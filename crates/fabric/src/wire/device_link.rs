@@ -140,8 +140,11 @@ impl Link {
         match self {
             // SAFETY: guaranteed by the caller.
             Link::Verbs(link) => unsafe { link.post(orders, pieces) },
-            // SAFETY: guaranteed by the caller.
-            Link::Tcp(link) => unsafe { link.post(orders) },
+            Link::Tcp(link) => {
+                // SAFETY: guaranteed by the caller.
+                unsafe { link.post(orders) };
+                Ok(())
+            }
         }
     }
 

@@ -185,8 +185,8 @@ impl Peer {
         }
         let State::Up(queue) = &mut *state else { unreachable!("it was made") };
         // Relaxed: a count, and a hint.
-        let waits = self.core.waits.load(Ordering::Relaxed);
-        queue.begin(waits, self.notified.load(Ordering::Relaxed));
+        queue.waits = self.core.waits.load(Ordering::Relaxed);
+        queue.departures.notified = self.notified.load(Ordering::Relaxed);
         let answer = work(queue);
         self.record(queue);
         match answer {
@@ -231,16 +231,23 @@ impl Peer {
     /// Records whether requests are under way, and ends registrations that nothing needs.
     #[inline(always)]
     fn record(&self, queue: &Queue) {
-        let quiet = queue.is_quiet();
         if self.refused.load(Ordering::Relaxed) != queue.is_refused() {
             self.record_refusal(queue.is_refused());
         }
+        if queue.is_quiet() {
+            self.record_quiet();
+        } else {
+            self.dirty.store(true, Ordering::Relaxed); // nothing is read after it
+        }
+    }
+
+    /// Records that nothing is under way.
+    #[cold]
+    fn record_quiet(&self) {
         // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees the
         // data that this thread has received for it, and a refusal.
-        self.dirty.store(!quiet, Ordering::Release);
-        if quiet {
-            self.core.device.sweep();
-        }
+        self.dirty.store(false, Ordering::Release);
+        self.core.device.sweep();
     }
 
     /// Records whether the peer has refused a request, and the user does not know it yet.
@@ -317,17 +324,19 @@ impl Peer {
     /// at once, if that is likely to have arrived, and waits until it fits into the queue.
     #[cold]
     pub(super) fn make_ready(&self, queue: &mut Queue) -> result::Result<(), Broken> {
-        if queue.is_likely_answered() {
+        if queue.departures.is_likely_answered() {
             queue.poll(&self.core.blocks)?;
         }
         self.room(queue, 1)
     }
 
     /// Waits until `wanted` requests fit into the queue.
+    #[inline(always)]
     pub(super) fn room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
         if queue.room() >= wanted { Ok(()) } else { self.make_room(queue, wanted) }
     }
 
+    #[cold]
     fn make_room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
         queue.count().waits += 1;
         let (mut pause, news) = (Pause::default(), queue.news());

@@ -4,6 +4,7 @@
 //! holds what a request uses until the request is done, or until the queue pair is gone; bytes that
 //! a stream copies, until the stream has taken them.
 
+use core::slice;
 use std::time::Instant;
 
 use super::counts::{End, Kinds};
@@ -53,24 +54,24 @@ pub struct Queue {
     answered: u64,
     /// number of the last READ or atomic that later requests may overtake
     overtaken: u64,
-    /// place and length of the end of the last WRITE, for the READ that proves it; at most 8 bytes
-    proof_at: Remote,
-    proof_bytes: u32,
+    /// what the last WRITE has written, for the READ of its end that proves it
+    last_write: (Remote, u32),
     /// the order that the device keeps, and whether a READ and an atomic prove the WRITEs before
     /// them though they are not fenced
     device_order: DeviceOrder,
     reads_prove: bool,
     atomics_prove: bool,
-    departures: Departures,
+    /// when the requests leave
+    pub departures: Departures,
     /// whether the next READ, and the next WRITE or atomic, waits for all requests under way
     fence_read: bool,
     fence_change: bool,
     kinds: Kinds,
     /// whether a request has met memory that the peer may not access, as of the last poll
     refused: bool,
-    /// number of waits of this process at the last request but pings, and now
+    /// number of waits of this process at the last request but pings, and at this call
     waits_at_request: u64,
-    waits: u64,
+    pub waits: u64,
     /// polls that found no completion
     empty_polls: u32,
     silence: Silence,
@@ -96,8 +97,7 @@ impl Queue {
             written: 0,
             answered: 0,
             overtaken: 0,
-            proof_at: Remote::default(),
-            proof_bytes: 0,
+            last_write: (Remote::default(), 0),
             device_order,
             departures: Departures::new(link.gathers()),
             reads_prove: done_is_seen || !device_order.writes.has_reads(),
@@ -127,7 +127,7 @@ impl Queue {
             assert!(self.posted - self.signaled < self.signal_every);
             assert!(self.written.max(self.answered).max(self.lent()) <= self.posted);
             assert!(self.written.max(self.lent()) <= self.needed && self.needed <= self.posted);
-            assert!(self.overtaken <= self.posted && self.proof_bytes <= 8);
+            assert!(self.overtaken <= self.posted);
             self.held.invariants(self.done, self.posted);
         }
     }
@@ -172,11 +172,6 @@ impl Queue {
             && (self.departures.sent != self.posted || self.signaled <= self.done)
     }
 
-    /// Whether the last put or get that left at once is likely to be answered by now.
-    pub fn is_likely_answered(&self) -> bool {
-        self.departures.is_likely_answered()
-    }
-
     /// Largest number of requests in one chain.
     pub fn chain_max(&self) -> usize {
         CHAIN_MAX.min(self.depth.to_usize())
@@ -215,11 +210,6 @@ impl Queue {
         }
     }
 
-    /// Whether the requests leave with the notification of their operation.
-    pub fn awaits_notification(&self) -> bool {
-        self.departures.notified
-    }
-
     /// Whether no answer is under way.
     pub fn owes_no_answer(&self) -> bool {
         self.signaled <= self.done
@@ -228,14 +218,6 @@ impl Queue {
     /// Whether all is known to be done in the target's memory, but what the target waits for.
     pub fn is_quiet(&self) -> bool {
         self.done >= self.needed && self.written <= self.answered
-    }
-
-    /// Begins a call: records the number of waits of this process so far, and whether the requests
-    /// that are posted next leave with the notification of their operation.
-    #[inline(always)]
-    pub fn begin(&mut self, waits: u64, notified: bool) {
-        self.waits = waits;
-        self.departures.notified = notified;
     }
 
     /// Returns the request of a notification, which is posted next. Where requests are gathered, it
@@ -300,7 +282,10 @@ impl Queue {
     /// the `scratch` word.
     pub fn proof(&mut self, scratch: Local) -> Order {
         self.fence_read |= !self.reads_prove;
-        Order::new(Work::Read, self.proof_at, Local { bytes: self.proof_bytes, ..scratch }, true)
+        let (to, written) = self.last_write;
+        let bytes = written.min(8);
+        let end = to.offset(i64::from(written - bytes));
+        Order::new(Work::Read, end, Local { bytes, ..scratch }, true)
     }
 
     /// Number of the last signaled request. If no proof is needed, its completion means that
@@ -336,7 +321,7 @@ impl Queue {
     /// enough that the memory can be read now.
     pub unsafe fn post(&mut self, mut order: Order, held: Kept) -> Result<u64, Broken> {
         // SAFETY: the caller guarantees the memory.
-        unsafe { self.post_chain(core::slice::from_mut(&mut order), &[], held) }
+        unsafe { self.post_chain(slice::from_mut(&mut order), &[], held) }
     }
 
     /// Posts a small request that no thread waits for: it holds no resource, and has no data or
@@ -351,11 +336,11 @@ impl Queue {
         // SAFETY: the caller guarantees the memory.
         unsafe {
             match &mut self.link {
-                Link::Tcp(link) => link.post_small(&order),
+                Link::Tcp(link) => link.post(slice::from_ref(&order)),
                 Link::Verbs(link) => {
                     // A copy: where no address of the order is passed on, it stays in registers.
                     let order = order;
-                    link.post(core::slice::from_ref(&order), &[])?;
+                    link.post(slice::from_ref(&order), &[])?;
                 }
             }
         }
@@ -422,15 +407,12 @@ impl Queue {
             | Work::WriteInline
             | Work::Accumulate { result: 0, .. }
             | Work::OverRows { result: 0, .. } => {
-                let bytes = order.from.bytes.min(8);
-                let (begin, bytes) = match order.work {
+                let bytes = match order.work {
                     // The address is that of its first block.
-                    Work::OverRows { .. } => (0, 1),
-                    _ => (order.from.bytes - bytes, bytes),
+                    Work::OverRows { .. } => 1,
+                    _ => order.from.bytes,
                 };
-                let at = order.to.at.wrapping_add(begin.into());
-                (self.proof_at, self.proof_bytes) = (Remote { at, ..order.to }, bytes);
-                self.written = self.posted;
+                (self.written, self.last_write) = (self.posted, (order.to, bytes));
                 if order.signaled && self.link.answers_show_writes() {
                     self.answered = self.posted;
                 }
