@@ -76,7 +76,9 @@ pub(super) fn on_target_with(
             let before = target.map_or(0, |target| node.lent(target));
             ours(Place { host, window, node, memory: None })?;
             if let Some(target) = target {
-                window.epochs.accessed();
+                if window.epochs.awaits_operation() {
+                    window.epochs.accessed();
+                }
                 if node.spans_nodes() {
                     synchronise::note_target(window, node, target);
                 }

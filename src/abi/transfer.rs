@@ -113,7 +113,7 @@ impl Call {
             win,
             |window, node| {
                 ours(Place { host, window, node, memory: None })?;
-                if rank != host.constants.proc_null {
+                if window.epochs.awaits_operation() && rank != host.constants.proc_null {
                     window.epochs.accessed();
                 }
                 Ok(())

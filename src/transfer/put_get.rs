@@ -65,11 +65,13 @@ pub unsafe fn transfer(
         return Ok(());
     }
     not_null(origin.address, &messages::NULL_ORIGIN)?;
-    let reach = Reach { first: 0, bytes: length };
-    to().at((target.disp, reach), By::Own, move |location| {
-        // SAFETY: `at` checked the window's side, the caller guarantees the origin's.
-        unsafe { block(&place, way, location, origin.address, length) }
-    })
+    let (here, reach) = (origin.address, Reach { first: 0, bytes: length });
+    match place.node.at_once((rank, record), (target.disp, reach)) {
+        // SAFETY: `at_once` checked the window's side, the caller guarantees the origin's.
+        Some(location) => unsafe { block(&place, way, location, here, length) },
+        // SAFETY: the caller guarantees the origin.
+        None => unsafe { transfer_located(to(), way, target.disp, here, length) },
+    }
 }
 
 /// Prepares a transfer with a target that is closed. If its lock is taken by its first use, keeps a
@@ -103,6 +105,24 @@ unsafe fn is_kept(
         }
     }
     place.first_access(rank, record).map(|()| false)
+}
+
+/// Transfers one block with memory that few accesses reach.
+///
+/// # Safety
+/// The bytes at `here` may be read or, for a get, written.
+#[inline(never)]
+unsafe fn transfer_located(
+    to: OpenTarget<'_>,
+    way: Way,
+    disp: i64,
+    here: *mut u8,
+    bytes: u64,
+) -> Result<()> {
+    to.at((disp, Reach { first: 0, bytes }), By::Own, move |location| {
+        // SAFETY: `at` checked the window's side, the caller guarantees the origin's.
+        unsafe { block(to.place, way, location, here, bytes) }
+    })
 }
 
 /// Transfers one block. A small put to memory that the system copies leaves later, and between

@@ -204,26 +204,26 @@ impl Deref for QuickWindow {
 }
 
 impl QuickWindow {
-    /// Counts a call, and finds a target of this node that may be accessed now.
+    /// Finds a target of this node that may be accessed now, any number as a rank, and counts a call.
     #[inline(always)]
     pub fn open(self, rank: c_int) -> Option<Quick> {
+        let target = self.targets.of(RankOnNode(rank.cast_unsigned()))?;
         if self.is_due::<1>() {
             return None;
         }
-        let target = self.targets.of(RankOnNode(rank.cast_unsigned()))?;
         // SAFETY: a record lives as long as its window.
         let target: &'static Target = unsafe { &*ptr::from_ref(target) };
         self.epochs.access.opens(|| &target.access).then_some(Quick { window: self, target })
     }
 
-    /// Counts a call, and finds the memory of a target, any number as a rank, that may be accessed
-    /// now: on this node or another one.
+    /// Finds the memory of a target, any number as a rank, that may be accessed now: on this node or
+    /// another one. Counts a call.
     #[inline(always)]
     pub fn extent(self, rank: c_int) -> Option<&'static Extent> {
-        if self.is_due::<1>() {
-            return None;
-        }
         if let Some(target) = self.targets.of(RankOnNode(rank.cast_unsigned())) {
+            if self.is_due::<1>() {
+                return None;
+            }
             let is_open = self.epochs.access.opens(|| &target.access);
             // SAFETY: a record lives as long as its window.
             return is_open.then_some(unsafe { &*ptr::from_ref(&target.extent) });
@@ -231,7 +231,7 @@ impl QuickWindow {
         // SAFETY: null, or in the carrier of the window, and lives as long as that.
         let record = unsafe { self.wide.as_ref() }?.recent(Rank(rank.cast_unsigned()))?;
         let is_open = self.epochs.access.opens(|| &record.access);
-        if !is_open || self.is_due::<{ QUICK_PER_FULL - 1 }>() {
+        if !is_open || self.is_due::<QUICK_PER_FULL>() {
             return None;
         }
         Some(&record.distant.get()?.extent)

@@ -109,16 +109,15 @@ impl Epochs {
         })
     }
 
-    /// Records that an operation was carried out. The first one after a fence begins its epoch.
+    /// Whether an operation would be the first one after a fence, and begin its epoch.
     #[inline]
-    pub fn accessed(&self) {
-        if self.access.is(Access::FenceIdle) {
-            self.begin_fence_epoch();
-        }
+    pub fn awaits_operation(&self) -> bool {
+        self.access.is(Access::FenceIdle)
     }
 
+    /// Records that an operation was carried out. The first one after a fence begins its epoch.
     #[cold]
-    fn begin_fence_epoch(&self) {
+    pub fn accessed(&self) {
         self.bookkeeping.with(|_| {
             if self.access.is(Access::FenceIdle) {
                 self.access.set(Access::Fence);

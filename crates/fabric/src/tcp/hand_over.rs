@@ -108,7 +108,7 @@ impl<E: ThreadEvents> HandOver<E> {
     pub fn leave(&self, number: u64, unsent: &mut Unsent<E::Stream>, leaves: Leaves) -> Result<()> {
         let is_sent = match leaves {
             Leaves::AtOnce | Leaves::WithNotification => true,
-            Leaves::WithLock if unsent.has_sent_lock => true,
+            Leaves::WithLock => unsent.has_sent_lock || unsent.is_due(),
             _ => unsent.is_due(),
         };
         if is_sent {
