@@ -12,7 +12,7 @@
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)             |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
-//! | [`ANNOUNCED`] to the 8th | owned | its accesses by handles (`epoch::memory_handles`) |
+//! | [`ANNOUNCED`] to the 7th | owned | its accesses by handles (`epoch::memory_handles`) |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`arrived`], [`RELEASED`] | contended | those of a tree, in these words (`fence::tree`) |
@@ -85,12 +85,12 @@ pub const SLOTS: WordId = WordId(4 * LINE + 4);
 pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
 
 /// The first word in which this rank announces accesses by memory handles to ranks of its node, of
-/// a dynamic window.
-pub const ANNOUNCED: WordId = WordId(5 * LINE);
+/// a dynamic window, behind [`COMPLETE`], which changes seldom there.
+pub const ANNOUNCED: WordId = WordId(COMPLETE.0 + 1);
 /// The number of these words: a thread that accesses memory uses one of them.
-pub const ANNOUNCED_WORDS: u32 = LINE;
+pub const ANNOUNCED_WORDS: u32 = LINE - 1;
 
-const NODES: u32 = 6 * LINE;
+const NODES: u32 = 5 * LINE;
 /// Queue nodes of a rank for the locks of windows: the most of its threads that can stand in the
 /// queues of a window.
 pub const NODES_FOR_LOCKS: u32 = 8;
@@ -165,7 +165,7 @@ pub fn bit_of(rank: Rank) -> (u32, u64) {
 pub fn kind(word: WordId, size: u32) -> WordKind {
     match word.0 {
         word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => WordKind::Owned,
-        word if (ANNOUNCED.0..NODES).contains(&word) => WordKind::Owned,
+        word if (ANNOUNCED.0..REGIONS.0).contains(&word) => WordKind::Owned,
         word if (WAITED.0..POSTED).contains(&word) || word >= owned_bitmaps(size) => {
             WordKind::Owned
         }
