@@ -91,3 +91,27 @@ impl Place<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_known_bits_and_an_index() {
+        let of = |given| TransferAttributes::of(given, false).map(|all| (all.bits, all.counter));
+        assert_eq!(of(0), Ok((0, None)));
+        assert_eq!(of(ORDERED | BLOCKING), Ok((9, None)));
+        assert_eq!(of(NOTIFY), Ok((NOTIFY, Some(0))));
+        let most = i32::MAX >> INDEX_SHIFT;
+        assert_eq!(of(REMOTE | NOTIFY | most << INDEX_SHIFT), Ok((18, Some(8_388_607))));
+        for wrong in [-1, i32::MIN, 32, 128, 1 << INDEX_SHIFT, ORDERED | 5 << INDEX_SHIFT] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_call_with_a_request_does_not_block() {
+        assert!(TransferAttributes::of(BLOCKING, true).is_err());
+        assert!(TransferAttributes::of(REMOTE | ORDERED | ATOMIC, true).is_ok());
+    }
+}
