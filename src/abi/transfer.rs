@@ -20,7 +20,7 @@ use crate::transfer::{accumulate, put_get, single, staged};
 use crate::window::library_loads::gpu;
 use crate::window::notifications::Notified;
 use crate::window::quick_window::TRANSFERS;
-use crate::window::wide::targets::DistantTarget;
+use crate::window::wide::target_records::DistantTarget;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
@@ -147,8 +147,8 @@ pub(super) unsafe fn transfer(
 /// Returns the code of the call.
 ///
 /// # Safety
-/// The bytes from `at` are inside of the target; those at `here` may be read or, for a get, written,
-/// until a call completes them.
+/// The bytes from `at` are inside of the target; those at `here` may be read or, for a get,
+/// written, until a call completes them.
 #[inline(never)]
 pub(super) unsafe fn transfer_block<const IS_PUT: bool>(
     here: *mut u8,
@@ -166,12 +166,8 @@ pub(super) unsafe fn transfer_block<const IS_PUT: bool>(
             false => ("MPI_Get", peer.get(here, at, last + 1)),
         }
     };
-    done.map_or_else(|error| raise_on(call, target.window.to_usize(), error), |()| 0)
-}
-
-/// Raises an error of a call on a window of libfompi. Returns the code.
-#[cold]
-fn raise_on(call: &'static str, win: MPI_Win, error: Error) -> c_int {
+    let Err(error) = done else { return 0 };
+    let win = target.window.to_usize();
     on_any_window(call, Host::get(), win, |_| Err(error), |_| unreachable!("it is libfompi's"))
 }
 
@@ -253,7 +249,7 @@ puts_and_gets! {
     /// Transfers data to a target (MPI-4.1 §12.3.1). By stores where the target's memory is mapped
     /// here, by process_vm into other memory of this node, and by RDMA WRITE to other nodes. Only
     /// RDMA WRITE, and small puts by process_vm that an epoch gathers, may be incomplete at the
-    /// target when the call returns. The fast path serves one predefined type in mapped memory.
+    /// target when the call returns. The fast path serves one predefined type.
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
     /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OTHER if the target is lost.
@@ -296,8 +292,8 @@ puts_and_gets! {
 
     /// Transfers data from a target (MPI-4.1 §12.3.2). By loads where the target's memory is mapped
     /// here, by process_vm from other memory of this node, and by RDMA READ from other nodes; only
-    /// RDMA READ may complete after the call returns. The fast path serves one predefined type in
-    /// mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// RDMA READ may complete after the call returns. The fast path serves one predefined type.
+    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
     /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OTHER if the target is lost.
     MPI_Get PMPI_Get (

@@ -12,13 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, code_of, hold, sources, words};
 
 /// Arrows that close a circle: from a file, to a file.
-const LEFT: [(&str, &str); 6] = [
+const LEFT: [(&str, &str); 4] = [
     ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
     ("memory/heap/fork_copies.rs", "memory/heap.rs"),
-    ("window/local.rs", "window/wide/mod.rs"),
     ("window/wide/mod.rs", "window/wide/post_lists.rs"),
-    ("window/wide/targets.rs", "window/wide/mod.rs"),
 ];
 
 /// The names of a path, outermost first.

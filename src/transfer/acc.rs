@@ -21,7 +21,7 @@ use crate::fabric::remote_words::Begun;
 use crate::fabric::{WordAt, Words};
 use crate::window::protocols::{Protocols, on_protocols, on_words};
 use crate::window::wide::WideWindow;
-use crate::window::wide::targets::WideTarget;
+use crate::window::wide::target_records::WideTarget;
 use parking_lot::MutexGuard;
 
 /// Over several nodes the device changes fewer elements than this at once by its own operations.

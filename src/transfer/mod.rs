@@ -34,7 +34,7 @@ use crate::window::handles::{HandleMemory, completion};
 use crate::window::notifications::Notified;
 pub use crate::window::quick_window::Quick;
 use crate::window::wide::WideWindow;
-use crate::window::wide::targets::WideTarget;
+use crate::window::wide::target_records::WideTarget;
 use crate::window::{LocalWindow, Window, synchronise};
 use core::ffi::c_int;
 

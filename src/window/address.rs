@@ -6,9 +6,10 @@ mod descriptor_fuzz;
 #[cfg(fuzzing)]
 pub use descriptor_fuzz::descriptors;
 
-use super::quick_window::{Extent, Target};
+use super::extent::Extent;
+use super::quick_window::Target;
 use super::wide::WideWindow;
-use super::wide::targets::WideRecord;
+use super::wide::target_records::WideRecord;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;
@@ -123,9 +124,10 @@ impl LocalWindow {
         (disp, reach): (i64, Reach),
     ) -> Option<Location<'a>> {
         debug_assert!(rank.0 < self.size);
+        let bytes = (reach.first, reach.bytes);
         match record {
-            TargetRecord::OneNode(target) => target.extent.reach(disp, reach).map(Location::Mapped),
-            TargetRecord::ManyNodes(_, record) => record.distant.get()?.location(disp, reach),
+            TargetRecord::OneNode(target) => target.extent.reach(disp, bytes).map(Location::Mapped),
+            TargetRecord::ManyNodes(_, record) => record.distant.get()?.location(disp, bytes),
         }
     }
 

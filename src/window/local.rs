@@ -3,7 +3,7 @@
 
 use super::Flavor;
 use super::wide::WideWindow;
-use super::wide::targets::WideRecord;
+use super::wide::target_records::WideRecord;
 use super::window_puts::WindowPuts;
 use crate::arena::Arena;
 use crate::arena::control_blocks::ControlBlocks;

@@ -3,9 +3,9 @@
 //! and the tables in which such a call finds the window, which `registry` fills. `target` makes the
 //! records.
 
-use super::address::Reach;
 use super::countdown::{Countdown, QUICK_PER_FULL};
-use super::wide::targets::{DistantTarget, WideRecord};
+use super::extent::Extent;
+use super::wide::target_records::{DistantTarget, WideRecord};
 use crate::datatype::basic::Basic;
 use crate::epoch::access::{TargetAccess, WindowAccess};
 use crate::epoch::state::Epochs;
@@ -97,48 +97,6 @@ pub struct Target {
 
 const _: () = assert!(size_of::<Target>() == 64);
 
-/// Memory of a target, and the displacements that are inside. It may have no byte.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    /// where it begins, at displacement `disp_min`: in this process, or on another node
-    pub(super) at: *mut u8,
-    pub(super) bytes: u64,
-    /// the displacement unit in bytes
-    pub(super) disp_unit: u64,
-    /// the first displacement inside
-    pub(super) disp_min: u64,
-    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
-    pub(super) disp_max: u64,
-    /// whether it is the beginning of a [`DistantTarget`]; otherwise it is mapped here
-    pub(super) is_distant: bool,
-}
-
-impl Extent {
-    /// Returns the offset of displacement `disp` in the memory, and the bytes from there to its
-    /// end; `None` if the displacement is negative, ahead of that memory or behind its end.
-    #[inline(always)]
-    pub fn start(&self, disp: i64) -> Option<(u64, u64)> {
-        // A negative displacement, or one that is ahead, is a number above all maxima here.
-        let disp = disp.cast_unsigned().wrapping_sub(self.disp_min);
-        if disp > self.disp_max {
-            return None;
-        }
-        // Neither wraps around: up to `disp_max` the product is at most `bytes`.
-        let first = disp.wrapping_mul(self.disp_unit);
-        Some((first, self.bytes.wrapping_sub(first)))
-    }
-
-    /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
-    #[inline(always)]
-    pub fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
-        let (start, _) = self.start(disp)?;
-        let first = start.checked_add_signed(reach.first)?;
-        let behind = self.bytes.checked_sub(first)?;
-        (reach.bytes <= behind).then_some(self.at.wrapping_add(first.to_usize()))
-    }
-}
-
 impl Target {
     /// Returns the word with the pass of this rank.
     #[inline(always)]
@@ -204,7 +162,7 @@ impl Deref for QuickWindow {
 }
 
 impl QuickWindow {
-    /// Finds a target of this node that may be accessed now, any number as a rank, and counts a call.
+    /// Finds a target of this node that may be accessed now, any number as a rank. Counts a call.
     #[inline(always)]
     pub fn open(self, rank: c_int) -> Option<Quick> {
         let target = self.targets.of(RankOnNode(rank.cast_unsigned()))?;
@@ -216,7 +174,7 @@ impl QuickWindow {
         self.epochs.access.opens(|| &target.access).then_some(Quick { window: self, target })
     }
 
-    /// Finds the memory of a target, any number as a rank, that may be accessed now: on this node or
+    /// Finds the memory of a target that may be accessed now, any number as a rank: on this node or
     /// another one. Counts a call.
     #[inline(always)]
     pub fn extent(self, rank: c_int) -> Option<&'static Extent> {
@@ -274,7 +232,8 @@ impl QuickWindow {
         if extent.is_distant {
             // SAFETY: such an extent is the first field of a target.
             let target = unsafe { &*ptr::from_ref(extent).cast() };
-            // Behind the call, so that the full call stays the only one in place of this one.
+            // Hidden, so that the full call stays the only one that takes the place of this one: with
+            // two of them the compiler jumps to neither, and saves registers.
             return send(here, target, at, last).map(|code| computed!(code));
         }
         let length = last.wrapping_add(1);

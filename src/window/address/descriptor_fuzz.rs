@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::memory::HeapPlace;
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
-use crate::window::quick_window::Extent;
+use crate::window::extent::Extent;
 use core::ptr;
 use fompi_testkit::Choices;
 
@@ -25,8 +25,8 @@ fn number(choices: &mut Choices) -> u64 {
     }
 }
 
-/// A full call: the place is inside, or the call fails as the standard says. The extent that is kept
-/// of a rank of another node finds the same place, or nothing.
+/// A full call: the place is inside, or the call fails as the standard says. The extent that is
+/// kept of a rank of another node finds the same place, or nothing.
 fn full_call(exposed: &Descriptor, disp: i64, reach: Reach) {
     let first = i128::from(disp) * i128::from(exposed.disp_unit) + i128::from(reach.first);
     let is_inside = first >= 0 && first + i128::from(reach.bytes) <= i128::from(exposed.exposed);
@@ -38,7 +38,9 @@ fn full_call(exposed: &Descriptor, disp: i64, reach: Reach) {
     }
     let at = ptr::without_provenance_mut(AT);
     let extent = Extent::new(at, (0, exposed.exposed), exposed.disp_unit);
-    let found = extent.reach(disp, reach).map(|found| found.addr().wrapping_sub(AT) as u64);
+    let found = extent
+        .reach(disp, (reach.first, reach.bytes))
+        .map(|found| found.addr().wrapping_sub(AT) as u64);
     let wanted = exposed.find(Rank(3), disp, reach).ok();
     assert!(found.is_none() || found == wanted);
     assert!(found == wanted || reach.first < 0, "only a negative lower bound takes the long way");

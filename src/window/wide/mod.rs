@@ -7,6 +7,7 @@ pub mod exchange;
 mod kept_puts;
 pub mod many_nodes;
 pub mod post_lists;
+pub mod target_records;
 pub mod targets;
 mod transfers;
 mod unconfirmed_accumulates;
@@ -30,7 +31,7 @@ use kept_puts::KeptPuts;
 use parking_lot::Mutex;
 use post_lists::Areas;
 use std::sync::Arc;
-use targets::WideRecord;
+use target_records::WideRecord;
 
 /// The part of a window that only windows over several nodes have.
 pub struct WideWindow {

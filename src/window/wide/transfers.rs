@@ -3,7 +3,7 @@
 //! progress. No function here waits.
 
 use super::WideWindow;
-use super::targets::WideTarget;
+use super::target_records::WideTarget;
 use crate::arena::wide::WideArena;
 use crate::error::Result;
 use crate::fabric::net::Pending;

@@ -6,7 +6,7 @@
 //! targets.
 
 use super::WideWindow;
-use super::targets::WideTarget;
+use super::target_records::WideTarget;
 use crate::epoch::lock::atomic_calls;
 use crate::epoch::lock::unconfirmed_targets::{UnconfirmedMarks, UnconfirmedTarget};
 use crate::epoch::lock::used_nodes::Wanted;
