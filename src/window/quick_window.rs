@@ -232,8 +232,8 @@ impl QuickWindow {
         if extent.is_distant {
             // SAFETY: such an extent is the first field of a target.
             let target = unsafe { &*ptr::from_ref(extent).cast() };
-            // Hidden, so that the full call stays the only one that takes the place of this one: with
-            // two of them the compiler jumps to neither, and saves registers.
+            // Hidden, so that the full call stays the only one that takes the place of this one:
+            // with two of them the compiler jumps to neither, and saves registers.
             return send(here, target, at, last).map(|code| computed!(code));
         }
         let length = last.wrapping_add(1);
