@@ -8,6 +8,7 @@
 //! serves the rank's counters, so that a notification follows its data over the same connection.
 //! So its memory is allocated where that of the window is, and otherwise each rank's own.
 
+use super::extent::Extent;
 use super::quick_window::Quick;
 use super::target_counter::{TargetCounter, word};
 use super::wide::WideWindow;
@@ -428,7 +429,7 @@ impl Quick {
     pub fn counter(&self, rank: i32, index: i32) -> Option<TargetCounter<'static>> {
         let notifications = self.window.whole().notifications.get()?;
         let rank = RankOnNode(rank.cast_unsigned());
-        let (at, bytes) = notifications.table.targets.of(rank)?.mapped();
+        let Extent { at, bytes, .. } = notifications.table.targets.of(rank)?.extent;
         let table = Table::of_bytes(bytes);
         let index = index.cast_unsigned();
         // SAFETY: the rank has the counter, and this process has mapped its part of the table.

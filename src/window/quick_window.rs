@@ -104,12 +104,6 @@ impl Target {
         // SAFETY: guaranteed by the caller of `new`.
         unsafe { &*self.pass }
     }
-
-    /// Returns where its mapped memory begins, and its bytes.
-    #[inline(always)]
-    pub fn mapped(&self) -> (*mut u8, u64) {
-        (self.extent.at, self.extent.bytes)
-    }
 }
 
 /// The number of entries of a table.
@@ -232,8 +226,8 @@ impl QuickWindow {
         if extent.is_distant {
             // SAFETY: such an extent is the first field of a target.
             let target = unsafe { &*ptr::from_ref(extent).cast() };
-            // Hidden, so that the full call stays the only one that takes the place of this one:
-            // with two of them the compiler jumps to neither, and saves registers.
+            // Hidden, so that the full call is the only one at the end of this one: with two of
+            // them the compiler jumps to neither, and saves registers.
             return send(here, target, at, last).map(|code| computed!(code));
         }
         let length = last.wrapping_add(1);
