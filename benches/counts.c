@@ -18,7 +18,9 @@ enum { TARGET = 0 };
 #pragma weak FOMPI_Mem_allocate
 #pragma weak FOMPI_Mem_put
 #pragma weak FOMPI_Mem_get
+#pragma weak FOMPI_Mem_accumulate
 #pragma weak FOMPI_Mem_fetch_and_op
+#pragma weak FOMPI_Mem_compare_and_swap
 #pragma weak FOMPI_Mem_withdraw
 
 static int64_t one = 1, result;
@@ -146,6 +148,11 @@ static void mem_get(void) { FOMPI_Mem_get(&result, 1, MPI_INT64_T, mem, 8, FOMPI
 static void mem_fetch_and_op(void) {
     FOMPI_Mem_fetch_and_op(&one, &result, MPI_INT64_T, mem, 8, MPI_SUM, FOMPI_BLOCKING);
 }
+static void mem_accumulate1(void) { FOMPI_Mem_accumulate(&one, 1, MPI_INT64_T, mem, 8, MPI_SUM, 0); }
+static void mem_compare_and_swap(void) {
+    FOMPI_Mem_compare_and_swap(&one, &other, &result, MPI_INT64_T, mem, 8, FOMPI_BLOCKING);
+}
+static void mem_put4k(void) { FOMPI_Mem_put(doubles, 512, MPI_DOUBLE, mem, 0, 0); }
 
 /* Transfers by a memory handle, which need no epoch. */
 static void count_handles(long n) {
@@ -154,7 +161,10 @@ static void count_handles(long n) {
     FOMPI_Mem_allocate(8192, MPI_INFO_NULL, win, &base, &mem);
     count_twice("mem_put8", "", mem_put, n);
     count_twice("mem_get8", "", mem_get, n);
+    count_twice("mem_put4k", "", mem_put4k, n);
+    count_twice("mem_accumulate1", "", mem_accumulate1, n);
     count_twice("mem_fetch_and_op", "", mem_fetch_and_op, n);
+    count_twice("mem_compare_and_swap", "", mem_compare_and_swap, n);
     FOMPI_Mem_withdraw(&mem);
     MPI_Free_mem(base);
     MPI_Win_free(&win);
