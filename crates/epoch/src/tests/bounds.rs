@@ -85,7 +85,7 @@ fn tally<const V: usize>(ranks: u32, readers: u32) -> Tally {
 
 #[test]
 fn far_words_do_not_grow_with_the_ranks() {
-    assert_eq!(WORDS_FAR, 400);
+    assert_eq!(WORDS_FAR, 392);
     let slots =
         LOCKS.map(|lock| (0..2 * RENDEZVOUS_SLOTS).map(move |ticket| rendezvous(lock, ticket)));
     let slots = slots.into_iter().flatten().map(|slot| slot.0).collect::<BTreeSet<_>>();
