@@ -149,6 +149,9 @@ static void check_errors(void)
     OK(MPI_Win_set_errhandler(closed, MPI_ERRORS_RETURN));
     EXPECT(FOMPI_Win_order(0, closed), MPI_ERR_RMA_SYNC);
     EXPECT(FOMPI_Win_nflush(0, 1, &closed), MPI_ERR_RMA_SYNC);
+    // An error of any of the windows is that of the call.
+    MPI_Win both[2] = {wins[0], closed};
+    EXPECT(FOMPI_Win_nflush(0, 2, both), MPI_ERR_RMA_SYNC);
     OK(FOMPI_Win_order(FOMPI_ALL_RANKS, closed));
     OK(FOMPI_Complete_collective(closed));
     // The lock of one rank alone: another rank is not open.

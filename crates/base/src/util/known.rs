@@ -123,6 +123,9 @@ mod tests {
             let found = known.get(rank, || unreachable!("it is known")).unwrap();
             assert_eq!((*found, ptr::from_ref(found)), (rank, place));
             assert_eq!(known.find(rank), Some(found));
+            assert_eq!(known.recent(rank), Some(found));
+            // A rank of the same place.
+            assert_eq!(known.recent(Rank(rank.0 ^ RECENT as u32)), None);
         }
         assert_eq!(known.find(Rank(4 * RECENT as u32)), None);
     }
