@@ -5,14 +5,7 @@
  *   handles    memory handles of libfompi: the successor is a packed handle, and an access needs no epoch
  */
 #include "../example.h"
-#include "../../include/fompi_rma.h"
-
-#pragma weak FOMPI_Mem_expose
-#pragma weak FOMPI_Mem_pack
-#pragma weak FOMPI_Mem_unpack
-#pragma weak FOMPI_Mem_get
-#pragma weak FOMPI_Mem_release
-#pragma weak FOMPI_Mem_withdraw
+#include "../handles.h"
 
 /* The successor of a node: what a variant needs to get there. All bytes 0: there is none. */
 typedef struct {
@@ -125,7 +118,7 @@ int main(int argc, char **argv) {
     int is_right = 1;
     if (option_has_variant(options, "attached")) is_right &= run(&list, "attached", 0);
     if (option_has_variant(options, "handles")) {
-        if (FOMPI_Mem_get != NULL) is_right &= run(&list, "handles", 1);
+        if (has_handles()) is_right &= run(&list, "handles", 1);
         else if (list.rank == 0) fprintf(stderr, "variant handles is left out: it needs libfompi\n");
     }
     MPI_Win_free(&list.win);

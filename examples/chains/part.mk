@@ -1,3 +1,3 @@
 PROGRAMS += chains
-$(OUT)/chains: $(HERE)chains/chains.c $(HERE)example.h $(HERE)../include/fompi_rma.h | $(OUT)
+$(OUT)/chains: $(HERE)chains/chains.c $(HERE)handles.h $(HERE)example.h $(HERE)../include/fompi_rma.h | $(OUT)
 	$(MPICC) $(CFLAGS) -o $@ $(HERE)chains/chains.c

@@ -6,6 +6,6 @@ else
   PROGRAMS += global_array
 endif
 
-$(OUT)/global_array: $(HERE)global_array/transpose.cpp $(HERE)global_array/global_array.hpp $(HERE)example.h \
+$(OUT)/global_array: $(HERE)global_array/transpose.cpp $(HERE)global_array/global_array.hpp $(HERE)handles.h $(HERE)example.h \
     $(HERE)../include/fompi_rma.h | $(OUT)
 	$(MPICC) -x c++ $(CXXFLAGS) -o $@ $< -lstdc++

@@ -4,20 +4,8 @@
 
 extern "C" {
 #include "../example.h"
+#include "../handles.h"
 }
-
-// Programs are linked with the MPI alone, and started by fompirun.
-#pragma weak FOMPI_Mem_allocate
-#pragma weak FOMPI_Mem_pack
-#pragma weak FOMPI_Mem_unpack
-#pragma weak FOMPI_Mem_withdraw
-#pragma weak FOMPI_Mem_release
-#pragma weak FOMPI_Mem_put
-#pragma weak FOMPI_Mem_get
-#pragma weak FOMPI_Mem_accumulate
-#pragma weak FOMPI_Mem_fetch_and_op
-#pragma weak FOMPI_Complete
-#pragma weak FOMPI_Complete_collective
 
 static Option options[] = {{"rows", "120", "rows and columns"}, {"bins", "16", "bins of the histogram"},
                            {nullptr, nullptr, nullptr}};
@@ -26,7 +14,7 @@ static double value(std::size_t row, std::size_t column) { return static_cast<do
 
 int main(int argc, char **argv) {
     example_begin(&argc, &argv, "A matrix in a global array is transposed.", options);
-    if (FOMPI_Mem_allocate == nullptr) {
+    if (!has_handles()) {
         std::fprintf(stderr, "global_array: start it with fompirun: it needs libfompi\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }

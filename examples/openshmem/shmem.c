@@ -3,29 +3,11 @@
  * makes those that it uses. Order is FOMPI_Win_order, completion FOMPI_Complete. */
 #define _GNU_SOURCE
 #include "shmem.h"
-#include "../../include/fompi_rma.h"
+#include "../handles.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Functions of libfompi: programs are linked with the MPI alone, and started by fompirun. */
-#pragma weak FOMPI_Mem_allocate
-#pragma weak FOMPI_Mem_expose
-#pragma weak FOMPI_Mem_pack
-#pragma weak FOMPI_Mem_unpack
-#pragma weak FOMPI_Mem_query
-#pragma weak FOMPI_Mem_withdraw
-#pragma weak FOMPI_Mem_release
-#pragma weak FOMPI_Mem_put
-#pragma weak FOMPI_Mem_get
-#pragma weak FOMPI_Mem_accumulate
-#pragma weak FOMPI_Mem_fetch_and_op
-#pragma weak FOMPI_Mem_compare_and_swap
-#pragma weak FOMPI_Xfer
-#pragma weak FOMPI_Complete
-#pragma weak FOMPI_Complete_collective
-#pragma weak FOMPI_Win_order
 
 enum { HEAP, VARIABLES, PARTS };
 
@@ -85,7 +67,7 @@ int shmem_init_thread(int requested, int *provided) {
     if (provided) *provided = level;
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &pes);
-    if (FOMPI_Mem_allocate == NULL) fail("shmem_init", "start it with fompirun: it needs libfompi");
+    if (!has_handles()) fail("shmem_init", "start it with fompirun: it needs libfompi");
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     heap->bytes = size ? strtoull(size, NULL, 0) : 64u << 20;
     MPI_Info_create(&info);

@@ -50,17 +50,10 @@ impl Shared {
         let word = |index: usize| self.announced[index].load(Ordering::Acquire);
         let seen = SeenAnnouncements::<2>::of(word);
         while !seen.are_over(word) {
-            yielding();
+            thread::yield_now();
         }
         self.data.store(2, Ordering::Relaxed);
     }
-}
-
-fn yielding() {
-    #[cfg(loom)]
-    loom::thread::yield_now();
-    #[cfg(not(loom))]
-    std::thread::yield_now();
 }
 
 #[test]
@@ -132,7 +125,7 @@ fn loom_a_device_enters_before_the_withdrawal_or_not_at_all() {
             .collect();
         shared.validity.fetch_add(withdrawal(GENERATION), Ordering::AcqRel);
         while under_way(shared.validity.load(Ordering::Acquire)) > 0 {
-            yielding();
+            thread::yield_now();
         }
         shared.data.store(2, Ordering::Relaxed);
         origins.into_iter().for_each(|origin| origin.join().unwrap());

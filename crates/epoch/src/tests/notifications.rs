@@ -34,13 +34,6 @@ impl Words {
     }
 }
 
-fn yielding() {
-    #[cfg(loom)]
-    loom::thread::yield_now();
-    #[cfg(not(loom))]
-    std::thread::yield_now();
-}
-
 #[test]
 fn loom_who_has_seen_a_notification_reads_its_data() {
     model(THREE, || {
@@ -56,7 +49,7 @@ fn loom_who_has_seen_a_notification_reads_its_data() {
             })
             .into();
         while offsets.value(0, || words.sum()) < 2 {
-            yielding();
+            thread::yield_now();
         }
         assert!(data.iter().all(|one| one.load(Ordering::Relaxed) == 7));
         origins.into_iter().for_each(|origin| origin.join().unwrap());
