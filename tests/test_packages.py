@@ -155,10 +155,11 @@ def test_fompirun_of_the_wheel(environment):
     served(environment.run(*command), 4)
 
 
-def test_notified_operations(environment):
+@pytest.mark.parametrize("name", ("notified.py", "handles.py"))
+def test_calls_of_the_library(name, environment):
     """With the mpi4py of each environment."""
     mpi = [] if environment.mpirun.parent == environment.bin else ["--mpi", environment.mpirun]
-    program = C_TESTS / "python" / "notified.py"
+    program = C_TESTS / "python" / name
     environment.run(environment.bin / "fompirun", *mpi, "-n", 3, environment.bin / "python", program)
 
 

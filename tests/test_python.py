@@ -122,6 +122,13 @@ def test_hub_sleeps_until_any_solver_has_delivered(python):
     assert float(found[1]) < 25
 
 
+def test_workers_fetch_arrays_by_pickled_handles(python):
+    """What handles do is in c-tests/python/handles.py."""
+    pytest.importorskip("numpy")
+    status, lines = python(TOP / "examples" / "arrays.py", 20, ranks=4)
+    assert status == 0 and "arrays=20 workers=3 total=6100 verified=1" in lines
+
+
 def test_notified_operations_without_libfompi_in_front(python, library):
     """Windows that libfompi does not serve have none."""
     code = (f"import ctypes\n{MPI4PY}ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)\n"

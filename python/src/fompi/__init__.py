@@ -8,7 +8,7 @@ later make their one-sided calls to it. The import starts no MPI. After mpi4py i
 it fails with an error that says so.
 
 `put_notify`, `wait_notify` and others are notified operations on windows of mpi4py: see
-`fompi.notified`.
+`fompi.notified`. `expose` and `allocate` return memory handles: see `fompi.handles`.
 
 FOMPI_LIB names another library than that of this installation.
 """
@@ -22,6 +22,20 @@ import sys
 from pathlib import Path
 from typing import TypedDict
 
+from .handles import (
+    ATOMIC,
+    BLOCKING,
+    ORDERED,
+    REMOTE,
+    Mem,
+    allocate,
+    complete,
+    complete_collective,
+    expose,
+    notify,
+    register_window,
+    unpack,
+)
 from .notified import (
     accumulate_notify,
     err_rma_notification,
@@ -36,18 +50,30 @@ from .notified import (
 )
 
 __all__ = [
+    "ATOMIC",
+    "BLOCKING",
     "Info",
+    "Mem",
+    "ORDERED",
+    "REMOTE",
     "accumulate_notify",
+    "allocate",
+    "complete",
+    "complete_collective",
     "err_rma_notification",
+    "expose",
     "get_notify",
     "get_num_notify",
     "info",
     "is_loaded",
     "library",
+    "notify",
     "notify_value",
     "put_notify",
+    "register_window",
     "reset_notify_value",
     "set_num_notify",
+    "unpack",
     "wait_any_notify",
     "wait_notify",
 ]
