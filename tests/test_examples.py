@@ -22,7 +22,7 @@ from programs import BUILD, ROOT
 EXAMPLES = ROOT / "examples"
 SECONDS = 60
 # Programs that need the library.
-NOT_PLAIN = ("shmem_signal", "coarray_event", "shmem_histogram", "global_array")
+NOT_PLAIN = ("shmem_signal", "coarray_event", "shmem_histogram", "global_array", "taskqueue")
 RESULT = re.compile(r"^example=\S+ variant=\S+ .*\bverified=([01])\b", re.MULTILINE)
 TRANSPORTS = (pytest.param("plain", marks=pytest.mark.nightly), "node", "nodes")
 
