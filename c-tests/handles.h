@@ -22,6 +22,7 @@
 #pragma weak FOMPI_Mem_compare_and_swap
 #pragma weak FOMPI_Xfer
 #pragma weak FOMPI_Complete
+#pragma weak FOMPI_Complete_collective
 
 // Whether the library has them.
 UNUSED static int has_handles(void)

@@ -9,7 +9,6 @@
 
 #pragma weak FOMPI_Win_order
 #pragma weak FOMPI_Win_nflush
-#pragma weak FOMPI_Complete_collective
 #pragma weak fompi_get_verbs_counts
 
 enum { COUNT = 2000, ROUNDS = 300, WINDOWS = 4 };

@@ -1,5 +1,5 @@
-// Windows over processes that came together by MPI_Comm_accept and MPI_Comm_connect. The two
-// halves of MPI_COMM_WORLD meet as if they were strangers.
+// Windows, and memory handles, over processes that came together by MPI_Comm_accept and MPI_Comm_connect.
+// The two halves of MPI_COMM_WORLD meet as if they were strangers.
 // MPI-4.1 sections 11.10 and 12.2.
 // ranks: 2 4
 

@@ -1,4 +1,4 @@
-// Windows over two processes that MPI_Comm_join has brought together by a socket.
+// Windows, and memory handles, over two processes that MPI_Comm_join has brought together by a socket.
 // MPI-4.1 sections 11.10.7 and 12.2.
 // ranks: 2
 

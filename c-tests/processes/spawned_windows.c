@@ -1,5 +1,5 @@
-// Windows over the merged communicator of processes and those that they have spawned, together with
-// windows of each MPI_COMM_WORLD, before and after; the intercommunicator itself is refused.
+// Windows, and memory handles, over the merged communicator of processes and those that they have spawned,
+// together with windows of each MPI_COMM_WORLD, before and after; the intercommunicator itself is refused.
 // MPI-4.1 sections 11.8 and 12.2.
 // ranks: 1 2
 
@@ -50,6 +50,8 @@ int main(int argc, char **argv)
     CHECK_EQ(ranks, size + others);
     struct ring *all = ring_of(merged);
     ring_turn(all, 200);
+    ring_refuses(all, world);
+    ring_refuses(world, all);
     ring_turn(world, 300);
     stays();
     ring_turn(all, 400);
