@@ -1,12 +1,29 @@
-// Random calls, right and wrong, with a fixed seed. Whatever is passed in: the call returns, right
-// calls succeed and wrong ones fail where the standard says so, no byte outside of what right calls
-// may write changes, and the window still works. usage: fuzz SEED CALLS
+// Random calls, right and wrong, with a fixed seed, on windows and by memory handles. Whatever is passed in:
+// the call returns, right calls succeed and wrong ones fail where the standard says so, no byte outside of
+// what right calls may write changes, and the window still works. usage: fuzz SEED CALLS
 
 #include "robust.h"
 
+#include "../../include/fompi_rma.h"
+
+#pragma weak FOMPI_Mem_expose
+#pragma weak FOMPI_Mem_pack
+#pragma weak FOMPI_Mem_unpack
+#pragma weak FOMPI_Mem_withdraw
+#pragma weak FOMPI_Mem_put
+#pragma weak FOMPI_Mem_get
+#pragma weak FOMPI_Mem_accumulate
+#pragma weak FOMPI_Mem_fetch_and_op
+#pragma weak FOMPI_Mem_compare_and_swap
+#pragma weak FOMPI_Xfer
+#pragma weak FOMPI_Complete
+
 enum { WORDS = 64, GUARD = 4096, BATCH = 250 };
 
-static MPI_Win win, freed, other;
+static MPI_Win win, freed, other, dynamic;
+static int64_t exposed[3 * WORDS]; // by handles: the middle third
+static FOMPI_Mem mems[16], withdrawn[16]; // of all ranks
+static char packed[FOMPI_MEM_BYTES];
 static int64_t *base;
 static unsigned char *guard; // a private buffer around the origin's data
 static MPI_Datatype vector;
@@ -170,6 +187,102 @@ static void transfer(int closed)
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
+static FOMPI_Mem a_handle(int *bad)
+{
+    const unsigned from = draw((unsigned)size);
+    if (!odd())
+        return mems[from];
+    *bad = 1;
+    return draw(2) ? withdrawn[from] : FOMPI_MEM_NULL;
+}
+
+static MPI_Aint a_disp_in_bytes(int count, int *bad)
+{
+    const MPI_Aint wrong_disps[] = {-1, 8 * WORDS, 8 * WORDS - 7, 8 * (WORDS - (MPI_Aint)count) + 1,
+                                    (MPI_Aint)1 << 40, INT64_MAX, INT64_MIN};
+    if (!odd())
+        return 8 * (MPI_Aint)draw(WORDS / 2) + 8;
+    *bad = 1;
+    return wrong_disps[draw(7)];
+}
+
+static int the_attributes(int is_transfer, int *bad)
+{
+    if (!odd())
+        return (int)draw(16) & ~(is_transfer ? 0 : FOMPI_ATOMIC);
+    *bad = 1;
+    return (const int[]){-1, 32, 64, 256, 1 << 30}[draw(5)];
+}
+
+// A packed handle with another bit, or with random bytes at its end.
+static void forged(void)
+{
+    char changed[FOMPI_MEM_BYTES];
+    FOMPI_Mem mem;
+    memcpy(changed, packed, sizeof changed);
+    changed[draw(FOMPI_MEM_BYTES)] ^= (char)(1 << draw(8));
+    for (unsigned i = draw(2) ? draw(FOMPI_MEM_BYTES) : FOMPI_MEM_BYTES; i < FOMPI_MEM_BYTES; i++)
+        changed[i] = (char)draw(256);
+    EXPECT(FOMPI_Mem_unpack(changed, dynamic, &mem), MPI_ERR_ARG);
+}
+
+// A transfer by a handle, which needs no epoch. Wrong ones may fail as late as they are completed.
+static void by_handle(void)
+{
+    const unsigned kind = draw(6);
+    int bad = 0, code, count = kind == 3 || kind == 4 ? 1 : a_count(&bad), wrong_op = 0;
+    const MPI_Aint disp = a_disp_in_bytes(count, &bad);
+    const FOMPI_Mem mem = a_handle(&bad);
+    MPI_Datatype type = a_type(&bad);
+    const MPI_Op op = an_op(&wrong_op);
+    const int attributes = the_attributes(kind < 2, &bad);
+    void *origin = a_buffer(count, &bad), *result = guard + GUARD;
+    wrong_op |= op == MPI_NO_OP && kind == 2;
+    switch (kind) {
+    case 0: code = FOMPI_Mem_put(origin, count, type, mem, disp, attributes); break;
+    case 1: code = FOMPI_Mem_get(origin, count, type, mem, disp, attributes); break;
+    case 2:
+        code = FOMPI_Mem_accumulate(origin, count, type, mem, disp, op, attributes), bad |= wrong_op;
+        break;
+    case 3:
+        code = FOMPI_Mem_fetch_and_op(guard + GUARD, result, type, mem, disp, op, attributes);
+        bad |= wrong_op, bad = origin ? bad : 2;
+        break;
+    case 4:
+        code = FOMPI_Mem_compare_and_swap(guard + GUARD, guard + GUARD, result, type, mem, disp, attributes);
+        bad = origin ? bad : 2;
+        break;
+    default: {
+        fompi_buffers buffers = {origin, count, type, draw(2) ? result : NULL, count, type, guard + GUARD};
+        code = FOMPI_Xfer((int)draw(9) - 2, op, draw(9) ? &buffers : NULL, mem, disp, count, type, attributes, NULL);
+        bad = 2;
+    }
+    }
+    if (code == MPI_SUCCESS)
+        code = FOMPI_Complete(FOMPI_ALL_RANKS, dynamic);
+    if (bad != 2) // else it is as it may be
+        judge("transfer by a handle", code, bad, 0, count == 0);
+}
+
+// Handles of the same memory twice. The first ones are withdrawn.
+static void prepare_handles(void)
+{
+    char all[16][FOMPI_MEM_BYTES];
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic);
+    OK(MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN));
+    for (int turn = 0; turn < 2; turn++) {
+        FOMPI_Mem own;
+        OK(FOMPI_Mem_expose(exposed + WORDS, 8 * WORDS, MPI_INFO_NULL, dynamic, &own));
+        OK(FOMPI_Mem_pack(own, packed));
+        MPI_Allgather(packed, FOMPI_MEM_BYTES, MPI_BYTE, all, FOMPI_MEM_BYTES, MPI_BYTE, MPI_COMM_WORLD);
+        for (int i = 0; i < size; i++)
+            OK(FOMPI_Mem_unpack(all[i], dynamic, turn ? &mems[i] : &withdrawn[i]));
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (turn == 0)
+            OK(FOMPI_Mem_withdraw(&own));
+    }
+}
+
 // Synchronisation that waits for nobody, in any epoch: it answers, and no check is made of what.
 static void synchronise(void)
 {
@@ -217,6 +330,8 @@ static void check_guards(void)
         CHECK(guard[i] == 0xa5 && guard[GUARD + 8 * WORDS + i] == 0xa5);
     for (int i = WORDS; i < 2 * WORDS; i++) // the second window next to it, never a target
         CHECK(base[i] == 0x5a5a5a5a);
+    for (int i = 0; i < WORDS; i++) // on both sides of what handles reach
+        CHECK(exposed[i] == 0 && exposed[2 * WORDS + i] == 0);
 }
 
 // All meet, and a value goes round.
@@ -258,6 +373,7 @@ static void prepare(void)
     window_of(WORDS, &freed);
     MPI_Win copy = freed;
     OK(MPI_Win_free(&copy));
+    prepare_handles();
 }
 
 int main(int argc, char **argv)
@@ -271,6 +387,8 @@ int main(int argc, char **argv)
             open = epoch(open);
         if (draw(5) == 0)
             synchronise();
+        else if (draw(3) == 0)
+            draw(10) ? by_handle() : forged();
         else
             transfer(!open);
         if (i % BATCH == BATCH - 1) {
@@ -283,6 +401,7 @@ int main(int argc, char **argv)
     MPI_Op_free(&user_op);
     OK(MPI_Win_free(&win));
     OK(MPI_Win_free(&other));
+    OK(MPI_Win_free(&dynamic));
     free(guard);
     return MPI_Finalize();
 }
