@@ -1,6 +1,7 @@
 // Rank 0 withdraws memory while all others access it without a pause, by puts, gets and accumulates, small and
 // large: what it writes there after FOMPI_Mem_withdraw stays as it is, and a later access is an error. Some
-// memory is unmapped behind that. docs/decisions/0033. The plain MPI has none.
+// memory is unmapped behind that. Additions on another window go on meanwhile, and none is lost or done twice.
+// docs/decisions/0033. The plain MPI has none.
 // ranks: 2 3 4
 
 #include "handles.h"
@@ -8,9 +9,10 @@
 
 enum { BYTES = 1 << 16, TURNS = 60 };
 
-static MPI_Win win;
+static MPI_Win win, other;
+static long *sums; // on the other window, of rank 0: for each rank
 
-// Accesses the memory until it is withdrawn; returns how often it could.
+// Accesses the memory until it is withdrawn; returns how often it has tried.
 static long access_until_withdrawn(FOMPI_Mem mem, int turn)
 {
     static char buffer[BYTES];
@@ -24,6 +26,7 @@ static long access_until_withdrawn(FOMPI_Mem mem, int turn)
             code = FOMPI_Mem_get(buffer, bytes, MPI_BYTE, mem, 0, FOMPI_BLOCKING);
         else
             code = FOMPI_Mem_put(buffer, bytes, MPI_BYTE, mem, 0, done % 2 ? 0 : FOMPI_REMOTE);
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, rank, 1, MPI_LONG, MPI_SUM, other));
         if (code == MPI_SUCCESS && done % 50 == 49)
             code = FOMPI_Complete(0, win);
         if (code != MPI_SUCCESS) {
@@ -33,7 +36,8 @@ static long access_until_withdrawn(FOMPI_Mem mem, int turn)
             if (code != MPI_SUCCESS)
                 EXPECT(code, MPI_ERR_RMA_RANGE);
             OK(FOMPI_Complete(FOMPI_ALL_RANKS, win));
-            return done;
+            OK(MPI_Win_flush(0, other));
+            return done + 1;
         }
     }
 }
@@ -55,6 +59,11 @@ int main(int argc, char **argv)
     if (!has_handles())
         return check_end();
     win = dynamic_window();
+    OK(MPI_Win_allocate(64 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &sums, &other));
+    memset(sums, 0, 64 * sizeof(long));
+    OK(MPI_Win_lock_all(0, other));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    long tried = 0, unused = 0, sum = 0;
     for (int turn = 0; turn < TURNS; turn++) {
         char packed[FOMPI_MEM_BYTES];
         unsigned char *memory = NULL;
@@ -81,7 +90,7 @@ int main(int argc, char **argv)
                 CHECK(munmap(memory, BYTES) == 0);
         } else {
             OK(FOMPI_Mem_unpack(packed, win, &mem));
-            access_until_withdrawn(mem, turn);
+            tried += access_until_withdrawn(mem, turn);
             OK(FOMPI_Mem_release(&mem));
         }
         OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -94,6 +103,10 @@ int main(int argc, char **argv)
                 CHECK(munmap(memory, BYTES) == 0);
         }
     }
+    OK(MPI_Fetch_and_op(&unused, &sum, MPI_LONG, 0, rank, MPI_NO_OP, other));
+    OK(MPI_Win_unlock_all(other));
+    CHECK_EQ(sum, tried);
+    OK(MPI_Win_free(&other));
     OK(MPI_Win_free(&win));
     return check_end();
 }
