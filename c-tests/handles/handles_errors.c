@@ -1,11 +1,12 @@
 // Wrong memory handles: withdrawn, released, of another window, truncated, changed in any bit, random, packed
-// before and used after the memory was withdrawn and exposed again; wrong displacements, attributes and
-// windows. Each is an error of its class and touches nothing. docs/decisions/0033. The plain MPI has none.
+// before and used after the memory was withdrawn and exposed again, once or thousands of times; wrong
+// displacements, attributes and windows. Each is an error of its class and touches nothing. docs/decisions/0033. The plain MPI has none.
 // ranks: 1 2 3 4
 
 #include "handles.h"
 
-enum { BYTES = 4096 };
+// As many times as there are numbers for keys of one entry of a target over TCP.
+enum { BYTES = 4096, TIMES = 4096, KEPT = 64 };
 
 static MPI_Win win;
 static FOMPI_Mem mems[64];
@@ -210,6 +211,33 @@ static void withdrawn(void *base)
     OK(MPI_Win_free(&created));
 }
 
+// Handles of memory that was withdrawn and exposed thousands of times, and is exposed now.
+static void replayed(void)
+{
+    static char own[KEPT][FOMPI_MEM_BYTES], theirs[KEPT][FOMPI_MEM_BYTES];
+    const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    void *base = memory;
+    FOMPI_Mem mem;
+    for (int i = 0; i < TIMES; i++) {
+        OK(FOMPI_Mem_expose(memory, BYTES, MPI_INFO_NULL, win, &mem));
+        // The first one of each 64. The very first one had the key of the memory that is exposed next, if
+        // the target gave keys again.
+        if (i % (TIMES / KEPT) == 0)
+            OK(FOMPI_Mem_pack(mem, own[i / (TIMES / KEPT)]));
+        OK(FOMPI_Mem_withdraw(&mem));
+    }
+    OK(MPI_Sendrecv(own, sizeof own, MPI_BYTE, from, 0, theirs, sizeof theirs, MPI_BYTE, to, 0,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    share(win, &base, BYTES, mems);
+    for (int i = 0; i < KEPT; i++) {
+        OK(FOMPI_Mem_unpack(theirs[i], win, &mem));
+        expect_withdrawn(mem, to);
+        OK(FOMPI_Mem_release(&mem));
+    }
+    unshare(mems);
+    expect_untouched();
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -229,6 +257,7 @@ int main(int argc, char **argv)
         expect_untouched();
         unshare(mems);
         withdrawn(memory);
+        replayed();
         OK(MPI_Alloc_mem(BYTES, MPI_INFO_NULL, &heap));
         withdrawn(heap);
         OK(MPI_Free_mem(heap));
