@@ -5,6 +5,8 @@ usage: /usr/bin/python3 -m pytest tests/test_robust.py
 """
 
 import contextlib
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +106,22 @@ def in_group_of_300_mib():
 @with_ranks(1, 2, 4)
 def test_limit_of_a_control_group(ranks, build, passes, in_group_of_300_mib):
     passes(ranks, build("robustness/cgroup_limit.c"), 300, in_front=in_group_of_300_mib, seconds=100)
+
+
+@pytest.mark.parametrize("nodes", ({}, {"FOMPI_RANKS_PER_NODE": 1, "FOMPI_NET": "tcp"}))
+def test_two_jobs(nodes, mpi, build, start, folder):
+    """Of two launchers of Open MPI 4, which find each other by ompi-server. On MPICH MPI_Open_port fails, and
+    jobs of Open MPI 5 need a runtime that is started ahead of them."""
+    server = shutil.which("ompi-server", path=str(Path(mpi.exec).parent))
+    if mpi.name != "openmpi" or not mpi.version.startswith("4.") or server is None:
+        pytest.skip("Open MPI 4 is needed, with ompi-server")
+    program, address = build("robustness/two_jobs.c"), folder / "server"
+    meeting = start(0, server, "--no-daemonize", "-r", address, preload=None)
+    meeting.wait_until(lambda: address.exists() and address.read_text().endswith("\n"), 20)
+    options = ("--ompi-server", f"file:{address}")
+    jobs = [start(2, program, how, folder / "port", options=options, env=nodes)
+            for how in ("accept", "connect")]
+    assert [job.wait(60).code for job in jobs] == [0, 0]
 
 
 # --- wrong calls, and errors ----------------------------------------------------------------------
