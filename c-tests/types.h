@@ -118,25 +118,19 @@ struct op {
     unsigned groups;
 };
 
-enum { OPS = 10 };
+enum { INTEGERS = 1 << C_INTEGER | 1 << FORTRAN_INTEGER | 1 << MULTI_LANGUAGE,
+       ORDERED = INTEGERS | 1 << FLOATING, NUMBERS = ORDERED | 1 << COMPLEX_NUMBER,
+       TRUTHS = 1 << C_INTEGER | 1 << LOGICAL, BITS = INTEGERS | 1 << BYTE };
 
 // The predefined reductions that any number type takes; `groups` has one bit per group.
-UNUSED static void all_ops(struct op *table)
-{
-    const unsigned integers = 1u << C_INTEGER | 1u << FORTRAN_INTEGER | 1u << MULTI_LANGUAGE;
-    const unsigned ordered = integers | 1u << FLOATING;
-    const unsigned numbers = ordered | 1u << COMPLEX_NUMBER;
-    const unsigned truths = 1u << C_INTEGER | 1u << LOGICAL;
-    const unsigned bits = integers | 1u << BYTE;
-    const struct op rows[OPS] = {
-        {MPI_MAX, "MPI_MAX", ordered}, {MPI_MIN, "MPI_MIN", ordered},
-        {MPI_SUM, "MPI_SUM", numbers}, {MPI_PROD, "MPI_PROD", numbers},
-        {MPI_LAND, "MPI_LAND", truths}, {MPI_LOR, "MPI_LOR", truths},
-        {MPI_LXOR, "MPI_LXOR", truths}, {MPI_BAND, "MPI_BAND", bits},
-        {MPI_BOR, "MPI_BOR", bits}, {MPI_BXOR, "MPI_BXOR", bits},
-    };
-    memcpy(table, rows, sizeof rows);
-}
+UNUSED static const struct op all_ops[] = {
+    {MPI_MAX, "MPI_MAX", ORDERED}, {MPI_MIN, "MPI_MIN", ORDERED},
+    {MPI_SUM, "MPI_SUM", NUMBERS}, {MPI_PROD, "MPI_PROD", NUMBERS},
+    {MPI_LAND, "MPI_LAND", TRUTHS}, {MPI_LOR, "MPI_LOR", TRUTHS},
+    {MPI_LXOR, "MPI_LXOR", TRUTHS}, {MPI_BAND, "MPI_BAND", BITS},
+    {MPI_BOR, "MPI_BOR", BITS}, {MPI_BXOR, "MPI_BXOR", BITS},
+};
+enum { OPS = sizeof all_ops / sizeof *all_ops };
 
 // Whether the standard pairs the operation with the type.
 UNUSED static bool pairs(const struct op *op, const struct type *type)

@@ -94,19 +94,17 @@ static void try(const struct type *type, const struct op *op)
 int main(int argc, char **argv)
 {
     struct type types[TYPES_MAX];
-    struct op ops[OPS];
     const struct op replace = {MPI_REPLACE, "MPI_REPLACE", ~0u};
     const struct op no_op = {MPI_NO_OP, "MPI_NO_OP", ~0u};
     check_start(&argc, &argv);
     base = window_of(COUNT * ELEMENT_BYTES_MAX, 1, &win);
-    all_ops(ops);
     int count = all_types(types);
     for (int t = 0; t < count; t++) {
         if (types[t].shape == OPAQUE)
             continue;
         for (int o = 0; o < OPS; o++)
-            if (pairs(&ops[o], &types[t]))
-                try(&types[t], &ops[o]);
+            if (pairs(&all_ops[o], &types[t]))
+                try(&types[t], &all_ops[o]);
         try(&types[t], &replace);
         try(&types[t], &no_op);
     }
