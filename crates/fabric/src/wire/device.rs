@@ -24,6 +24,11 @@ pub enum DeviceKind {
     Tcp,
 }
 
+impl DeviceKind {
+    /// Number of kinds, by the last one.
+    pub const COUNT: usize = DeviceKind::Tcp as usize + 1;
+}
+
 /// Kind of the network of a device. Two processes connect only if they are on one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

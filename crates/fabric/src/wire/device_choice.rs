@@ -43,6 +43,8 @@ pub enum DeviceChoice {
     Fast(Option<Rank>, Rank),
 }
 
+const _: () = assert!(Net::ALL.len() as u64 <= DeviceOffer::NET_BITS + 1);
+
 impl DeviceOffer {
     const ETHERNET: u64 = 1;
     const INFINIBAND: u64 = 2;
@@ -50,7 +52,7 @@ impl DeviceOffer {
     const COHERENT: u64 = 4;
     const NET_SHIFT: u32 = 3;
     const NET_BITS: u64 = 3;
-    const NETWORKS_SHIFT: u32 = 5;
+    const NETWORKS_SHIFT: u32 = DeviceOffer::NET_SHIFT + DeviceOffer::NET_BITS.count_ones();
 
     /// Returns the offer of this process. Opens its RDMA device if the settings allow it.
     pub fn own() -> DeviceOffer {

@@ -88,7 +88,10 @@ impl Link {
 
     /// Whether the device sends several requests at once, as [`Order::leaves`] says.
     pub fn gathers(&self) -> bool {
-        matches!(self, Link::Tcp(_))
+        match self {
+            Link::Verbs(_) => false,
+            Link::Tcp(_) => true,
+        }
     }
 
     /// Whether the device has failed for good, as far as it has reported.
@@ -102,7 +105,10 @@ impl Link {
     /// Whether a request that is not done for a long time means that the device has failed. Over
     /// TCP it means that the target is stopped or busy.
     pub fn ends_in_time(&self) -> bool {
-        matches!(self, Link::Verbs(_))
+        match self {
+            Link::Verbs(_) => true,
+            Link::Tcp(_) => false,
+        }
     }
 
     /// Fails if the target's node cannot be reached any more and no completion reports it.

@@ -59,7 +59,8 @@ pub struct Wire {
 pub(super) const CALLS_PER_SERVICE: u32 = 32;
 
 /// The `Wire` of each kind of device.
-static WIRES: [OnceLock<Result<Wire>>; 2] = [const { OnceLock::new() }; 2];
+static WIRES: [OnceLock<Result<Wire>>; DeviceKind::COUNT] =
+    [const { OnceLock::new() }; DeviceKind::COUNT];
 
 impl Wire {
     /// Returns each `Wire` of this process that has been opened.
