@@ -219,9 +219,13 @@ fn what_is_said_of_rdma_devices_is_read() {
 
 #[test]
 fn what_is_said_of_networks_is_read() {
-    for (value, choice) in
-        [("auto", Net::Auto), ("verbs", Net::Verbs), ("tcp", Net::Tcp), ("off", Net::Off)]
-    {
+    let net = VARIABLES.iter().find(|variable| variable.name == "FOMPI_NET").unwrap();
+    let told: Vec<_> = net.meanings.iter().map(|(value, _)| *value).collect();
+    assert_eq!(told, Net::ALL.map(Net::name));
+    let (last, others) = told.split_last().unwrap();
+    assert_eq!(net.values, format!("{} or {last}", others.join(", ")));
+    for choice in Net::ALL {
+        let value = choice.name();
         let (config, warnings) = parse(&[("FOMPI_NET", value), ("FOMPI_NET_PORTS", "7-70")]);
         assert!(warnings.is_empty());
         assert_eq!((config.net.choice, config.net.ports), (choice, Ports::parse("7-70")));
