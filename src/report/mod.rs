@@ -66,11 +66,11 @@ pub enum Why {
     TooMany,
     /// memory of the window that the RDMA device cannot register
     Unregistered,
-    /// more memory than a node can keep in place
+    /// more memory than a node can lock
     TooLarge,
     /// MPI_Win_allocate_shared for processes on several nodes
     Apart,
-    /// memory of a GPU, or a GPU runtime that cannot identify its memory
+    /// memory of a GPU, or a GPU run-time library that cannot identify its memory
     Gpu,
     /// a process may not access the memory of another
     Denied,

@@ -211,7 +211,7 @@ pub enum Error {
     NoVerbs(&'static str),
     /// This process cannot listen for others, and why.
     NoListener(&'static str),
-    /// Memory that the RDMA device was not allowed to keep in place.
+    /// Memory that the RDMA device could not register.
     Registration {
         /// its length
         bytes: u64,

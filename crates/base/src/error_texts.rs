@@ -247,13 +247,13 @@ mod tests {
             ),
             (
                 Error::Registration { bytes: 9, errno: 12, limit: 8 },
-                "the RDMA device may not use 9 bytes of memory (errno 12): locked memory is \
+                "the RDMA device cannot register 9 bytes of memory (errno 12): locked memory is \
                  limited to 8 bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`",
             ),
             (
                 Error::Registration { bytes: 9, errno: 12, limit: u64::MAX },
-                "the RDMA device may not use 9 bytes of memory (errno 12): locked memory is not \
-                 limited, so the device or the node has run out of memory",
+                "the RDMA device cannot register 9 bytes of memory (errno 12): locked memory is \
+                 not limited, so the device or the node has run out of memory",
             ),
         ];
         for (error, text) in texts {

@@ -17,19 +17,19 @@ messages! {
     TARGET_DISP "E003" [Disp]
         "invalid target displacement {value}"
         "A displacement is negative."
-        "Pass a displacement from 0 on, in units of the target's displacement unit.";
+        "Pass a displacement of 0 or more, in units of the target's displacement unit.";
     TARGET_COUNT "E004" [Count]
         "invalid target count {value}"
         "A count is negative."
-        "Pass a count from 0 on.";
+        "Pass a count of 0 or more.";
     ORIGIN_COUNT "E005" [Count]
         "invalid origin count {value}"
         "A count is negative."
-        "Pass a count from 0 on.";
+        "Pass a count of 0 or more.";
     RESULT_COUNT "E006" [Count]
         "invalid result count {value}"
         "A count is negative."
-        "Pass a count from 0 on.";
+        "Pass a count of 0 or more.";
     DATA_TOO_LARGE "E007" [Count]
         "the data are too large: {count} items of {item_bytes} bytes exceed 2^63 - 1 bytes"
         "The count times the size of the datatype exceeds the address space."
@@ -40,23 +40,23 @@ messages! {
         "Check the count and the extent of the datatype.";
     TRUNCATED "E009" [Truncate]
         "data of {bytes} bytes do not fit into a buffer of {room} bytes"
-        "The sending side of a call has more bytes of data than the receiving side."
+        "A call sends more bytes of data than the receiving side has room for."
         "Make counts and datatypes of origin and target describe the same number of bytes.";
     NULL_ORIGIN "E010" [Buffer]
         "null pointer as the origin address"
-        "A call that moves data has no origin buffer."
+        "A call that moves data is made with no origin buffer."
         "Pass a buffer, or a count of 0.";
     NULL_RESULT "E011" [Buffer]
         "null pointer as the result address"
-        "A call that returns data has no result buffer."
+        "A call that returns data is made with no result buffer."
         "Pass a buffer, or a count of 0.";
     NULL_COMPARE "E012" [Buffer]
         "null pointer as the compare address"
-        "MPI_Compare_and_swap has no value to compare with."
+        "MPI_Compare_and_swap is called with no value to compare with."
         "Pass the address of the value.";
     TYPE_NULL "E013" [Type]
         "the datatype is MPI_DATATYPE_NULL"
-        "A call has no datatype, for example because the datatype was freed."
+        "A call is made with no datatype, for example because the datatype was freed."
         "Pass a committed datatype.";
     TYPE_HANDLE "E014" [Type]
         "invalid datatype handle"
@@ -76,12 +76,12 @@ messages! {
         "Use the same basic datatype on both sides.";
     TYPE_NOT_PREDEFINED "E018" [Type]
         "the datatype is not predefined"
-        "MPI_Fetch_and_op or MPI_Compare_and_swap has a derived datatype."
+        "MPI_Fetch_and_op or MPI_Compare_and_swap is called with a derived datatype."
         "Pass a predefined datatype, or call MPI_Get_accumulate.";
     TYPE_NOT_COMPARABLE "E019" [Type]
         "the datatype cannot be compared"
-        "MPI_Compare_and_swap has a datatype other than an integer, a logical, a byte or \
-         MPI_CHARACTER."
+        "MPI_Compare_and_swap is called with a datatype other than an integer, a logical, a byte \
+         or MPI_CHARACTER."
         "Use an integer of the same size.";
     TYPE_DISPLACEMENT "E020" [Type]
         "datatype with too large a displacement {value}"
@@ -105,15 +105,15 @@ messages! {
         "Make an equal datatype with fewer levels, for example by MPI_Type_indexed.";
     TYPE_ARGUMENTS "E025" [Intern]
         "datatype with arguments missing or wrong"
-        "The host MPI describes a datatype in contradiction to the standard."
+        "The host MPI describes a datatype differently from the standard."
         "Report the datatype, the MPI and its version.";
     OP_NOT_PREDEFINED "E026" [Op]
         "the operation is not predefined"
-        "An accumulate has an operation of MPI_Op_create, or none."
+        "An accumulate is called with an operation of MPI_Op_create, or with none."
         "Use a predefined operation. For others, get, compute and put under an exclusive lock.";
     OP_WITHOUT_RESULT "E027" [Op]
         "MPI_NO_OP without a result"
-        "MPI_Accumulate has MPI_NO_OP, which changes nothing and returns nothing there."
+        "MPI_Accumulate is called with MPI_NO_OP, and so would neither change nor return anything."
         "Call MPI_Get_accumulate or MPI_Fetch_and_op to read atomically.";
     OP_UNDEFINED "E028" [Op]
         "the operation is not defined for the datatype"

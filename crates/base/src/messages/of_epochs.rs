@@ -11,7 +11,7 @@ messages! {
          programs. If a fence has MPI_MODE_NOSUCCEED, it opens none.";
     NOT_IN_START_GROUP "E030" [RmaSync]
         "target is not in the group of MPI_Win_start"
-        "A call names a target that the access epoch of MPI_Win_start does not have."
+        "A call names a target that is not in the group of the access epoch."
         "Add the target to the group, and let it call MPI_Win_post.";
     NOT_LOCKED "E031" [RmaSync]
         "target is not locked"
@@ -19,7 +19,7 @@ messages! {
         "Call MPI_Win_lock for this target first, or MPI_Win_lock_all for all of them.";
     OTHER_EPOCH "E032" [RmaSync]
         "another access epoch is open"
-        "A call would open an access epoch next to one of another kind."
+        "A call would open an access epoch while one of another kind is open."
         "End the open epoch first: MPI_Win_complete, MPI_Win_unlock, MPI_Win_unlock_all, or a \
          fence with MPI_MODE_NOSUCCEED.";
     ACCESS_OPEN "E033" [RmaSync]
@@ -36,7 +36,7 @@ messages! {
         "End the first exposure epoch by MPI_Win_wait or MPI_Win_test before the next one.";
     FENCE_OPEN "E036" [RmaSync]
         "a fence epoch is open"
-        "MPI_Win_post is called in an epoch of a fence that has moved data."
+        "MPI_Win_post is called in a fence epoch in which data were moved."
         "End the epoch by a fence with MPI_MODE_NOSUCCEED.";
     NO_START "E037" [RmaSync]
         "no MPI_Win_start before it"
@@ -61,7 +61,7 @@ messages! {
         "Unlock the target first, or do all accesses under the first lock.";
     REQUEST "E042" [RmaSync]
         "a request is for passive target epochs only"
-        "MPI_Rput or a similar call comes in an epoch of a fence or a start, and FOMPI_STRICT is \
+        "MPI_Rput or a similar call is made in an epoch of a fence or a start, and FOMPI_STRICT is \
          set."
         "Use the call without a request, or open the epoch by a lock.";
     LOCK_TYPE "E043" [LockType]
@@ -70,14 +70,15 @@ messages! {
         "Check the order of the arguments: lock type, rank, assert, window.";
     ASSERT "E044" [Assert]
         "invalid assert {value}"
-        "A call has an assert that is not for this call."
+        "A call is made with an assert that is not for this call."
         "Pass 0, or the MPI_MODE_ constants that the standard lists for the call.";
     GROUP_NULL "E045" [Group]
         "the group is MPI_GROUP_NULL"
-        "MPI_Win_post or MPI_Win_start has no group."
+        "MPI_Win_post or MPI_Win_start is called with no group."
         "Pass a group of ranks of the window, or MPI_GROUP_EMPTY.";
     GROUP_OUTSIDE "E046" [Group]
         "not all processes of the group are in the window, size of the group {value}"
-        "The group of MPI_Win_post or MPI_Win_start has a process without the window."
+        "The group of MPI_Win_post or MPI_Win_start has a process that is not in the window's \
+         group."
         "Make the group from that of MPI_Win_get_group.";
 }

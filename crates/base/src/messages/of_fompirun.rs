@@ -3,7 +3,7 @@
 super::message::messages! {
     FOMPI_LIB_ABSENT "E117"
         "FOMPI_LIB={path}: no such file"
-        "FOMPI_LIB names a library that is not there."
+        "FOMPI_LIB names a library that does not exist."
         "Correct FOMPI_LIB, or unset it to use the library of the installation.";
     LIBRARY_ABSENT "E118"
         "no libfompi.so in {folder}, or in ../lib, ../lib64 or {multiarch} next to it; build it \
@@ -17,7 +17,7 @@ super::message::messages! {
          FOMPI_LIB.";
     LAUNCHER_ABSENT "E120"
         "--mpi {name}: {why}"
-        "The launcher that --mpi names is not there."
+        "The launcher that --mpi names does not exist."
         "Name the launcher by its path, or the folder of its MPI.";
     NO_LAUNCHER "E121"
         "no mpirun in PATH; name one with --mpi"
@@ -26,7 +26,7 @@ super::message::messages! {
     LAUNCHER_UNKNOWN "E122"
         "{launcher} is neither MPICH's, Intel MPI's nor Open MPI's launcher; start the ranks as \
          `... env LD_PRELOAD={library} program` instead"
-        "How this launcher sets a variable for the ranks is unknown."
+        "The way in which this launcher sets variables for the ranks is unknown."
         "Start the ranks by the launcher itself, with LD_PRELOAD as the line says.";
     LAUNCHER_OF_INTEL "E123"
         "{program} is linked with Intel MPI, but {launcher} is MPICH's: name Intel's with --mpi"
@@ -46,7 +46,7 @@ super::message::messages! {
         "Name the program behind the options of the launcher.";
     PROGRAM_ABSENT "E127"
         "{program}: no such program{searched}"
-        "The program is not there."
+        "The program does not exist."
         "Correct the name, or give the path of the program.";
     PROGRAM_NOT_IN_PATH "E128"
         "{program}: no such program in PATH; name the one in this folder as ./{program}"
@@ -70,12 +70,12 @@ super::message::messages! {
         "Put the options of fompirun first.";
     OPTION_UNKNOWN "E133"
         "{option} is an unknown option; did you mean --{nearest}?"
-        "The option is nearly one of fompirun, and none that it knows of a launcher."
+        "The option is similar to one of fompirun, and is not a known option of a launcher."
         "Correct the option.";
     OPTION_VALUE "E134"
         "{option} needs {value}"
         "An option of fompirun has no value, or too many words follow it."
-        "Give the option what the line names.";
+        "Give the option the value that the line names.";
     COMMAND_LINE "E135"
         "invalid command line: {why}"
         "The arguments cannot be parsed, or cannot be printed as one command."

@@ -11,17 +11,17 @@ messages! {
          number to FOMPI_Win_set_num_notify, and FOMPI_Win_get_num_notify returns it.";
     NOTIFIED_NOT_PASSIVE "E138" [RmaSync]
         "a notified operation is for passive target epochs only"
-        "FOMPI_Put_notify or a similar call comes in an epoch of a fence or a start."
+        "FOMPI_Put_notify or a similar call is made in an epoch of a fence or a start."
         "Open the epoch by MPI_Win_lock or MPI_Win_lock_all.";
     COUNTERS "E139" [Arg]
         "invalid number of notifications {value}"
-        "FOMPI_Win_set_num_notify or FOMPI_Win_wait_any_notify has a negative number, or one \
-         beyond a limit of the program: mpi_assert_max_num_notify, or the counters of the rank."
+        "FOMPI_Win_set_num_notify or FOMPI_Win_wait_any_notify is called with a negative number, \
+         or one beyond a limit of the program: mpi_assert_max_num_notify, or the counters of the \
+         rank."
         "Pass a number within the limit.";
     COUNTERS_IN_EPOCH "E140" [RmaSync]
         "the number of notifications cannot change while an access epoch is open"
-        "FOMPI_Win_set_num_notify comes between the begin and the end of an access epoch of the \
-         process."
+        "FOMPI_Win_set_num_notify is called in an access epoch of the process."
         "Call it before MPI_Win_lock_all, or after MPI_Win_unlock_all.";
     NO_NOTIFICATIONS "E141" [Unsupported]
         "not supported: notifications on a window of the host MPI"

@@ -58,7 +58,7 @@ messages! {
         "An MPI function is called in a program without a shared MPI library. The process aborts."
         "Link the program with the shared library of its MPI.";
     CALLED_UNSERVED "E113"
-        "{why}, and libfompi was called in spite of that"
+        "{why}, but libfompi was called"
         "A function of libfompi is called although it does not serve this MPI. The process aborts."
         "Remove the reason that the line names, or start the program without libfompi.";
     NO_SUCH_FUNCTION "E114"

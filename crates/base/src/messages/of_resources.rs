@@ -5,19 +5,19 @@ use super::message::messages;
 messages! {
     COMM_NULL "E070" [Comm]
         "the communicator is MPI_COMM_NULL"
-        "A window is made of no communicator."
+        "A call that makes a window has no communicator."
         "Call only on ranks that belong to the communicator.";
     COMM_INTER "E071" [Comm]
         "the communicator is an intercommunicator"
-        "A window is made of an intercommunicator."
+        "A call that makes a window has an intercommunicator."
         "Make an intracommunicator by MPI_Intercomm_merge.";
     SIZE "E072" [Size]
         "invalid size {value}"
-        "A window has a negative size."
-        "Pass a size from 0 on, in bytes.";
+        "A call makes a window of negative size."
+        "Pass a size of 0 or more, in bytes.";
     SIZE_BEYOND "E073" [Size]
         "size beyond the last address, {value}"
-        "The memory of MPI_Win_create does not end in the address space."
+        "The memory of MPI_Win_create extends beyond the address space."
         "Check the base and the size.";
     DISP_UNIT "E074" [Disp]
         "invalid displacement unit {value}"
@@ -25,12 +25,12 @@ messages! {
         "Pass 1 for displacements in bytes, or the size of an element.";
     ALLOC_SIZE "E075" [Arg]
         "invalid size {value}"
-        "MPI_Alloc_mem has a negative size."
-        "Pass a size from 0 on, in bytes.";
+        "MPI_Alloc_mem is called with a negative size."
+        "Pass a size of 0 or more, in bytes.";
     INSIDE_ALLOCATION "E076" [Base]
         "address {address} is inside an allocation, not at its beginning"
-        "MPI_Free_mem has another address than MPI_Alloc_mem has returned."
-        "Keep the address of MPI_Alloc_mem, and pass that.";
+        "MPI_Free_mem is called with an address that MPI_Alloc_mem has not returned."
+        "Pass the address that MPI_Alloc_mem has returned.";
     TOO_MANY_WINDOWS "E077" [Other]
         "too many windows at once, limit {value}"
         "A process has more windows than libfompi has places for."
@@ -70,21 +70,21 @@ messages! {
     SYSTEM "E085" [Other]
         "{call} failed: {reason}"
         "The system refuses a call that libfompi needs."
-        "The reason is that of the system; the manual page of the call describes it.";
+        "The manual page of the system call describes the reason.";
     RUNTIME "E086" [Other]
         "{call} failed with error {code}"
         "The run-time library of a GPU cannot copy a buffer."
-        "Check the buffer; the manual of the library describes its error codes.";
+        "Check the buffer; the manual of the GPU library describes the error code.";
     REGISTRATION_LIMIT "E087" [NoMem]
-        "the RDMA device may not use {bytes} bytes of memory (errno {errno}): locked memory is \
+        "the RDMA device cannot register {bytes} bytes of memory (errno {errno}): locked memory is \
          limited to {limit} bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`"
-        "The device needs memory that stays in place, and the process may not lock that much."
+        "The device needs locked memory, and the process may not lock that much."
         "Raise the limit by `ulimit -l unlimited`, or in limits.conf and the batch system's \
          configuration, or set FOMPI_NET=tcp.";
     REGISTRATION_FULL "E088" [NoMem]
-        "the RDMA device may not use {bytes} bytes of memory (errno {errno}): locked memory is not \
-         limited, so the device or the node has run out of memory"
-        "The device needs memory that stays in place, and there is none."
+        "the RDMA device cannot register {bytes} bytes of memory (errno {errno}): locked memory is \
+         not limited, so the device or the node has run out of memory"
+        "The device needs locked memory, and there is none."
         "Request less, use more nodes, or set FOMPI_NET=tcp.";
     NOT_DELEGATED "E089" [Unsupported]
         "libfompi cannot serve the window: {reason}; FOMPI_FALLBACK=error forbids the host MPI"
@@ -102,7 +102,7 @@ messages! {
         "The line of that rank has the cause.";
     REFUSED "E092"
         "{class} on rank {rank}"
-        "Another rank refuses a step that all ranks take together. The class is that of its error."
+        "Another rank fails in a collective step. The class is that of its error."
         "The line of that rank has the cause; often its size, displacement unit or info differs.";
     NO_VERBS "E093" [Other]
         "no usable RDMA device: {reason}"
@@ -117,8 +117,8 @@ messages! {
         "The program calls an extension that only other MPIs have."
         "Compile and run the program with the same MPI.";
     NO_PEER "E097" [Unsupported]
-        "not supported: the device on one node"
-        "A window on one node is accessed as one over several nodes, an error of libfompi."
+        "not supported: a request to another node on a window of one node"
+        "A window on one node is treated as one over several nodes, which is an error of libfompi."
         "Report the program and the line that FOMPI_VERBOSE=1 prints for the window.";
     DAMAGED_REGIONS "E098" [Intern]
         "corrupt table of attached memory at the target"

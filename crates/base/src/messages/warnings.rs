@@ -13,7 +13,7 @@ messages! {
         "Correct or unset the variable.";
     VALUE_IGNORED "W003"
         "{name}={value} is ignored: it can be {values}"
-        "A variable has a value that libfompi does not know. The default holds."
+        "A variable has a value that libfompi does not know. The default value applies."
         "Set one of the values that the line lists.";
     PRIVILEGED "W004"
         "{name} is ignored: this program has more rights than the user that started it (setuid, \
@@ -32,7 +32,7 @@ messages! {
         "Preload libfompi.so, or load it before the module.";
     STANDS_ASIDE "W007"
         "{why}; libfompi stands aside: all calls go to that MPI"
-        "This MPI is none that libfompi serves, or the program reaches it before libfompi."
+        "This MPI is not one that libfompi serves, or the program calls it before libfompi."
         "Remove the reason that the line names, or set FOMPI_DISABLE=1, which prints no line.";
     LONE_RANK "W008"
         "the launcher started {processes} processes, but MPI_COMM_WORLD has one rank: the launcher \
@@ -56,16 +56,16 @@ messages! {
         "rank {rank} has waited {seconds} s in {call} for {with}: libfompi is loaded there, but \
          {call} was not called yet on this communicator"
         "Some ranks have not made a collective call yet, or make it in another order."
-        "Look where these ranks are, for example by a debugger. All ranks of a communicator make \
-         its collective calls in one order.";
+        "Find out where these ranks are, for example by a debugger. All ranks of a communicator \
+         must make its collective calls in the same order.";
     NOT_ON_ALL_NODES "W012"
         "rank {rank} has waited {seconds} s in {call}, {here}: is libfompi loaded on all other \
          nodes? If not, start all ranks with the library, as fompirun does"
         "All ranks of this node wait in a collective call for ranks of other nodes."
         "Check that libfompi.so exists on all nodes, and that LD_PRELOAD reaches them.";
     ALL_WAIT "W013"
-        "rank {rank} has waited {seconds} s in {call}, as all other ranks, which wait there for \
-         other communicators"
+        "rank {rank} has waited {seconds} s in {call}, as have all other ranks, which make windows \
+         of other communicators"
         "All ranks make a window, but of different communicators."
         "Make windows of overlapping communicators in the same order on all ranks.";
     OTHER_JOBS "W014"
@@ -87,26 +87,27 @@ messages! {
     WAITS "W017"
         "rank {rank} (process {pid}) has waited {seconds} s in {call}, {window}{whom}"
         "With FOMPI_VERBOSE=2, a rank waits long in a call on a window. It continues to wait."
-        "Look where the ranks are that the line names, for example by a debugger.";
+        "Find out where the named ranks are, for example by a debugger.";
     WAITS_COLLECTIVELY "W018"
         "rank {rank} has waited {seconds} s in {call}{window} for {whom}"
         "With FOMPI_VERBOSE, a rank waits long in a call that makes or frees a window."
-        "Look where the ranks are that the line names. All ranks of the window make the call.";
+        "Find out where the named ranks are. All ranks of the window must make the call.";
     DEADLOCK "W019"
         "rank {rank} (process {pid}) has waited {seconds} s in {call}, {window}{whom}, held by \
          this process: a deadlock{unless}"
         "Processes wait for locks of each other, so none of them continues."
-        "Let all ranks lock several targets in one order, or use MPI_Win_lock_all, whose epochs \
-         exclude only exclusive locks.";
+        "Lock several targets in the same order on all ranks, or use MPI_Win_lock_all, whose \
+         epochs exclude only exclusive locks.";
     CARRIED_REQUEST "W020"
         "{call}: a request outside of a passive target epoch (MPI-4.1 §12.3.5) is carried out as \
          MPIs do; FOMPI_STRICT=1 makes it an error"
-        "MPI_Rput or a similar call comes in an epoch of a fence or a start."
+        "MPI_Rput or a similar call is made in an epoch of a fence or a start."
         "Use the call without a request, or open the epoch by a lock.";
     CARRIED_PAIR "W021"
         "{call}: an operation that does not go with the type (MPI-4.1 §6.9.2) is carried out as \
          MPIs do; FOMPI_STRICT=1 makes it an error"
-        "An accumulate has an operation that the standard does not define for the datatype."
+        "An accumulate is called with an operation that the standard does not define for the \
+         datatype."
         "Use an operation that the standard lists for the kind of datatype.";
     NETS_DIFFER "W022"
         "FOMPI_NET is {there} on rank {rank}, {here} on rank 0: all ranks use {all}"
@@ -127,8 +128,8 @@ messages! {
          {rank} has {network}, which the MPI may use; {settings} selects TCP ({cause})"
         "A node has a fast network that libfompi cannot drive, such as Slingshot or EFA. The host \
          MPI may be faster there than TCP."
-        "Set what the line names, the interface as on that rank's node, and measure whether it is \
-         faster.";
+        "Set the variables that the line names, with the interface of that rank's node, and \
+         measure whether TCP is faster.";
     NET_OFF "W026"
         "{call}: delegated to the host MPI: its processes share no memory, and FOMPI_NET=off"
         "FOMPI_NET=off forbids windows over several nodes."
@@ -160,7 +161,7 @@ messages! {
         "Expose writable memory only, or set FOMPI_NET=tcp.";
     TOO_LARGE "W032"
         "{call}: delegated to the host MPI: a node has less memory than the RDMA device would have \
-         to keep in place for it; FOMPI_NET=tcp keeps none in place"
+         to lock for it; FOMPI_NET=tcp locks none"
         "The window needs more locked memory than a node has."
         "Set FOMPI_NET=tcp, or use more nodes.";
     APART "W033"
@@ -185,8 +186,8 @@ messages! {
         "Free memory on the node, or raise the memory limit of the job or container.";
     GPU "W037"
         "{call}: delegated to the host MPI: it is over memory of a GPU, or a GPU run-time library \
-         is loaded that does not say what is"
-        "MPI_Win_create has memory of a GPU, or memory whose kind cannot be found out."
+         is loaded that cannot identify its memory"
+        "MPI_Win_create is called with memory of a GPU, or with memory that may be of a GPU."
         "Use MPI_Win_allocate for host memory. The host MPI serves memory of GPUs if it supports \
          them.";
     OF_FOMPIRUN "W038"
