@@ -22,14 +22,14 @@ pub fn is_rank() -> bool {
 }
 
 /// Joins the other ranks by an MPI library, or by that of the launcher. If the MPI does not connect
-/// them in time, calls `too_late` with the reason, and ends this process. Collective.
+/// them in time, calls `on_timeout` with the reason, and ends this process. Collective.
 pub fn join(
     fompi: Option<&Path>,
     mpi: Option<&Path>,
-    too_late: impl FnOnce(String) + Send,
+    on_timeout: impl FnOnce(String) + Send,
 ) -> Result<JobGroup, String> {
     let libraries = mpi.map_or_else(mpi_libraries::candidates, |path| vec![path.to_owned()]);
-    within(MPI_STARTS, too_late, || {
+    within(MPI_STARTS, on_timeout, || {
         let group = JobGroup::join(fompi, &libraries)?;
         // The first exchange makes the connections.
         group.gather("")?;
@@ -37,13 +37,17 @@ pub fn join(
     })
 }
 
-/// Calls a function. If it does not return in time, calls `too_late`, and ends this process.
-fn within<T>(limit: Duration, too_late: impl FnOnce(String) + Send, call: impl FnOnce() -> T) -> T {
+/// Calls a function. If it does not return in time, calls `on_timeout`, and ends this process.
+fn within<T>(
+    limit: Duration,
+    on_timeout: impl FnOnce(String) + Send,
+    call: impl FnOnce() -> T,
+) -> T {
     thread::scope(|scope| {
         let (returned, waits) = mpsc::channel::<()>();
         scope.spawn(move || {
             if waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                too_late(format!("the MPI has not connected the ranks in {} s", limit.as_secs()));
+                on_timeout(format!("the MPI has not connected the ranks in {} s", limit.as_secs()));
                 std::process::exit(1);
             }
         });

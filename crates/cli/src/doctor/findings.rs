@@ -17,7 +17,7 @@ pub enum Severity {
     Note,
 }
 
-/// Something that is wrong here.
+/// A problem of this machine, program or job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
@@ -80,7 +80,7 @@ impl Report {
     }
 }
 
-/// The roots of the files that the checks read: `/`, or a folder of a test.
+/// The root of the files that the checks read: `/`, or a folder of a test.
 #[derive(Clone, Debug)]
 pub struct FileRoot(pub PathBuf);
 

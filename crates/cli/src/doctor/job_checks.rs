@@ -53,12 +53,12 @@ struct RankContact {
 }
 
 /// Runs the checks. Returns the findings on rank 0; if the ranks cannot exchange them, those of
-/// rank 0 itself. If the MPI does not connect the ranks in time, `too_late` gets these, and this
-/// process ends. Collective.
+/// rank 0 itself. If the MPI does not connect the ranks in time, passes these to `on_timeout`, and
+/// ends this process. Collective.
 pub fn all(
     own: &[Finding],
     library: Option<&Path>,
-    too_late: impl FnOnce(Report) + Send,
+    on_timeout: impl FnOnce(Report) + Send,
 ) -> Option<Report> {
     let alone = |why| {
         config::is_first_rank().then(|| Report {
@@ -67,7 +67,7 @@ pub fn all(
         })
     };
     let joined = launched_job::join(None, None, |why| {
-        alone(why).map(too_late);
+        alone(why).map(on_timeout);
     });
     let checked = joined.and_then(|group| {
         let facts = RankFacts {

@@ -37,11 +37,11 @@ pub fn print(options: &DoctorOptions) -> ExitCode {
     findings.extend(memory_checks::all(&root));
     findings.extend(network_checks::all(&root));
     let report = if is_rank() {
-        let too_late = |report: Report| {
+        let on_timeout = |report: Report| {
             report.print(options.json);
         };
         // Rank 0 prints.
-        let Some(report) = job_checks::all(&findings, library.as_deref().ok(), too_late) else {
+        let Some(report) = job_checks::all(&findings, library.as_deref().ok(), on_timeout) else {
             return ExitCode::SUCCESS;
         };
         report

@@ -1,5 +1,5 @@
-//! What the library does with windows of the ranks of this job: it makes some, and reports their
-//! transports, and why it uses no other. Each line of a reason is the library's own.
+//! The transports of windows of this job's ranks, for `fompi info`: makes a few windows, and
+//! reports their transports, and the library's reasons why it uses no faster ones.
 
 use super::machine_facts::{kernel, size, why_no_adoption};
 use crate::launched_job::{self, JobNode, RankPlace, named, nodes_of};
@@ -36,7 +36,6 @@ pub struct JobTransports {
     ranks_max: u32,
 }
 
-/// A node.
 #[derive(Serialize)]
 struct NodeReport {
     name: String,
@@ -45,7 +44,7 @@ struct NodeReport {
     limits: RankLimits,
 }
 
-/// A kind of windows.
+/// The windows that one call makes.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct WindowReport {
     call: &'static str,
@@ -73,7 +72,7 @@ struct RankLimits {
     processors: usize,
 }
 
-/// What a rank knows of itself.
+/// The facts that a rank finds without the others.
 #[derive(Default, Serialize, Deserialize)]
 struct RankFacts {
     place: RankPlace,
@@ -84,7 +83,7 @@ struct RankFacts {
     without_adoption: Option<String>,
 }
 
-/// What a rank learns from the windows: of its node, and of all ranks.
+/// What the library reports on a rank about the windows of its node, and about those of all ranks.
 #[derive(Default, Serialize, Deserialize)]
 struct Answers {
     of_node: Vec<Answer>,
@@ -103,13 +102,13 @@ impl From<WindowAnswer> for Answer {
     }
 }
 
-/// Asks all ranks by an MPI library, or by that of the launcher. Returns the report on rank 0; if
-/// the ranks cannot be asked, with the reason. If the MPI does not connect them in time, `too_late`
-/// gets that report, and this process ends. Collective.
-pub fn of(
+/// Makes the windows of the report on all ranks, which `mpi` connects, or the MPI of the launcher.
+/// Returns the report on rank 0; if the ranks cannot be asked, it has the reason. If the MPI does
+/// not connect them in time, passes that report to `on_timeout`, and ends this process. Collective.
+pub fn collect(
     library: Option<&Path>,
     mpi: Result<Option<&Path>, &str>,
-    too_late: impl FnOnce(JobTransports) + Send,
+    on_timeout: impl FnOnce(JobTransports) + Send,
 ) -> Option<JobTransports> {
     let without = |why| {
         config::is_first_rank()
@@ -121,7 +120,7 @@ pub fn of(
         Err(why) => return without(why.into()),
     };
     let joined = launched_job::join(Some(library), mpi, |why| {
-        without(why).map(too_late);
+        without(why).map(on_timeout);
     });
     joined.and_then(ask).unwrap_or_else(without)
 }

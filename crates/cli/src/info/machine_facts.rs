@@ -10,14 +10,14 @@ use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// A fact.
+/// A row of the report about this machine.
 #[derive(Debug, Serialize)]
 pub struct MachineFact {
     /// its name, which does not change between versions
     name: &'static str,
-    /// what there is
+    /// what was found
     value: String,
-    /// why it cannot be used; null if it can
+    /// why windows cannot use it; null if they can
     why_not: Option<String>,
 }
 
@@ -67,7 +67,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// Bytes in the largest unit that leaves a whole number before the point.
+/// Bytes in the largest unit that does not exceed them.
 pub fn size(bytes: u64) -> String {
     let (unit, shift) = [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .into_iter()
@@ -108,7 +108,7 @@ pub fn why_no_adoption(kernel: &str) -> Option<String> {
     }
 }
 
-/// Copies of memory of other processes, which Yama may forbid.
+/// Whether Yama permits process_vm_readv and process_vm_writev.
 fn process_vm(scope: &str) -> MachineFact {
     let (value, why_not) = match scope {
         "" => ("permitted between processes of a user (no Yama)", None),

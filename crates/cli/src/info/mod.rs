@@ -83,11 +83,11 @@ pub fn print(options: &InfoOptions) -> ExitCode {
     if !is_rank() {
         return print(None);
     }
-    let too_late = |job| {
+    let on_timeout = |job| {
         print(Some(job));
     };
     // Rank 0 prints.
-    let job = job_transports::of(library.as_deref(), mpi, too_late);
+    let job = job_transports::collect(library.as_deref(), mpi, on_timeout);
     job.map_or(ExitCode::SUCCESS, |job| print(Some(job)))
 }
 

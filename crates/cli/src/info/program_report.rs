@@ -3,7 +3,7 @@
 use crate::launched_job::is_rank;
 use crate::python_module::MpiModule;
 use crate::run::check::check;
-use crate::run::launcher::{Launcher, LauncherFamily, interpreter_of, is_intels_library};
+use crate::run::launcher::{Launcher, LauncherFamily, interpreter_of, is_intel_library};
 use crate::run::linked::{is_elf, libraries_of};
 use crate::run::needs_of;
 use crate::searched_path::in_path;
@@ -184,7 +184,7 @@ fn mpi_of_module(module: MpiModule) -> MpiReport {
     };
     let name = library.file_name().and_then(OsStr::to_str).unwrap_or_default();
     // mpi4py may have opened it by a name without a version.
-    let of_intel = || is_intels_library(&library).then(|| abi_of_family(LauncherFamily::Hydra));
+    let of_intel = || is_intel_library(&library).then(|| abi_of_family(LauncherFamily::Hydra));
     let abi = abi_of(name).or_else(of_intel);
     MpiReport { abi, library: Some(library), why: Some(why), why_not: None }
 }

@@ -1,17 +1,16 @@
-//! `fompirun --check`: the layer that serves the one-sided calls of a program that is started
-//! without fompirun.
+//! `fompirun --check`: whether a program that is started without fompirun uses libfompi.
 
 use super::linked::{is_elf, libraries_of};
 use std::path::Path;
 
-const AGAIN: &str = "start it with fompirun";
+const WITH_FOMPIRUN: &str = "start it with fompirun";
 
-/// Returns whether libfompi serves the program, and the lines that say so or why not.
+/// Returns whether the program uses libfompi, and the lines about it.
 pub fn check(program: &Path) -> (bool, Vec<String>) {
     let said = format!("fompirun: {}", program.display());
     if !is_elf(program) {
         let why = "is not a linked program, but a script or a text";
-        return (false, vec![format!("{said} {why}: {AGAIN}")]);
+        return (false, vec![format!("{said} {why}: {WITH_FOMPIRUN}")]);
     }
     let libraries = libraries_of(program);
     let lost: Vec<&str> = libraries
@@ -33,7 +32,7 @@ pub fn check(program: &Path) -> (bool, Vec<String>) {
     let Some(mpi) = mpi else {
         let line = format!(
             "{said} is linked with no shared MPI: with a static one libfompi cannot be used; if it \
-             loads one later, {AGAIN}"
+             loads one later, {WITH_FOMPIRUN}"
         );
         return (false, vec![line]);
     };
@@ -43,7 +42,7 @@ pub fn check(program: &Path) -> (bool, Vec<String>) {
         Some(_) => {
             let line = format!(
                 "{said} does not use libfompi, which comes behind {name}: name -lfompi first where \
-                 it is linked, or {AGAIN}"
+                 it is linked, or {WITH_FOMPIRUN}"
             );
             (false, vec![line])
         }
@@ -56,7 +55,7 @@ fn not_linked(said: &str, mpi: &str) -> Vec<String> {
     vec![
         format!(
             "{said} uses the one-sided layer of its MPI, {mpi}; it is not linked with libfompi: \
-             {AGAIN}"
+             {WITH_FOMPIRUN}"
         ),
         String::from(
             "fompirun: if -lfompi was named where it is linked, the linker left it out because the \

@@ -43,8 +43,8 @@ impl LauncherFamily {
     }
 }
 
-/// The words in which Intel MPI's programs and library name it.
-const INTELS: &str = "Intel(R) MPI";
+/// The name in the texts of Intel MPI's programs and library.
+const INTEL_MPI: &str = "Intel(R) MPI";
 
 /// The reason to choose a launcher that nothing else names.
 pub const FIRST_IN_PATH: &str = "it is the first one in PATH";
@@ -76,16 +76,16 @@ impl Launcher {
     /// Returns the family; `None` for a program that is no launcher of a known MPI.
     pub fn family(&self) -> Option<LauncherFamily> {
         let has = |names: &[&str]| names.iter().any(|name| self.version.contains(name));
-        if has(&["HYDRA", INTELS]) {
+        if has(&["HYDRA", INTEL_MPI]) {
             Some(LauncherFamily::Hydra)
         } else {
             has(&["Open MPI", "OpenRTE", "PRRTE", "prterun"]).then_some(LauncherFamily::OpenMpi)
         }
     }
 
-    /// Whether this is Intel MPI's.
-    pub fn is_intels(&self) -> bool {
-        self.version.contains(INTELS)
+    /// Whether this is the launcher of Intel MPI.
+    pub fn is_intel(&self) -> bool {
+        self.version.contains(INTEL_MPI)
     }
 
     /// The line with its version; MPICH's has it in the second one.
@@ -167,9 +167,9 @@ pub fn path_for(launcher: &Path) -> Option<OsString> {
     env::join_paths([folder].into_iter().chain(env::split_paths(&path))).ok()
 }
 
-/// Whether a library is Intel MPI's: MPICH's launcher starts its programs, but many ranks crash.
-pub fn is_intels_library(path: &Path) -> bool {
-    has_text(path, &format!("{INTELS} Library"))
+/// Whether a library is Intel MPI's. MPICH's launcher starts its programs, but many ranks crash.
+pub fn is_intel_library(path: &Path) -> bool {
+    has_text(path, &format!("{INTEL_MPI} Library"))
 }
 
 fn launcher_in(folder: &Path) -> Option<PathBuf> {
@@ -179,13 +179,13 @@ fn launcher_in(folder: &Path) -> Option<PathBuf> {
 /// Returns the launcher in a folder that belongs to one installation. In the folder of the system's
 /// programs, PATH decides.
 fn launcher_of_folder(folder: &Path) -> Option<PathBuf> {
-    let is_systems = ["/usr/bin", "/bin"].iter().any(|name| folder == Path::new(name));
-    if is_systems { None } else { launcher_in(folder) }
+    let is_system_folder = ["/usr/bin", "/bin"].iter().any(|name| folder == Path::new(name));
+    if is_system_folder { None } else { launcher_in(folder) }
 }
 
 /// Returns the folder of the Python that a program is, or that a script names in its first line.
 fn python_of(program: &Path) -> Option<PathBuf> {
-    // Not what it is a link to: the Python of a virtual environment is a link to another one.
+    // Links are not followed: the Python of a virtual environment is a link to another one.
     std::path::absolute(interpreter_of(program)?.parent()?).ok()
 }
 

@@ -14,7 +14,7 @@ use crate::searched_path::in_path;
 use clap::{CommandFactory, Parser};
 use fompi_base::messages::{self, Line, filled};
 use launcher::{
-    FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intels_library, path_for,
+    FIRST_IN_PATH, Launcher, LauncherFamily, interpreter_of, is_intel_library, path_for,
 };
 use linked::{is_elf, libraries_of};
 use named_program::{find_program, look_at};
@@ -311,7 +311,7 @@ fn suited(
     let family = launcher.as_ref().and_then(Launcher::family);
     let program = program.display();
     if let Some(launcher) = launcher.as_ref().filter(|_| family == Some(wanted)) {
-        if is_named || !is_intels_library(path) || launcher.is_intels() {
+        if is_named || !is_intel_library(path) || launcher.is_intel() {
             return Ok(launcher.clone());
         }
         return Launcher::of_installation(wanted, path).ok_or_else(|| {
