@@ -99,7 +99,7 @@ mod bytes {
         sim: sim_ranks::sim_bytes;
         shm: ranks::mapped;
         process_vm: ranks::process_vm;
-        process_vm_later: ranks::process_vm_later;
+        process_vm_gathered: ranks::process_vm_gathered;
         example: ranks::example;
         fake_device: ranks::fake_device;
         write_after_write: ranks::write_after_write;

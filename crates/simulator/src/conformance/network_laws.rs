@@ -112,7 +112,7 @@ pub fn additions_without_answers_are_done_by_a_flush<E: Networked>(rank: &E) {
 pub fn an_answer_behind_an_order_is_a_flush<E: Networked>(rank: &E) {
     let (peer, at) = next(rank, 0);
     let from = [rank.rank() as u8 + 1; 5000];
-    // SAFETY: within the memory; the bytes stay until the put is done, as is tested.
+    // SAFETY: within the memory; the bytes stay until the flush.
     unsafe { peer.put(at.offset(64), from.as_ptr(), from.len() as u64) }.unwrap();
     peer.order();
     peer.fetch(at, Fetch::Add(1)).unwrap();

@@ -2,7 +2,7 @@
 //! other one has put before. The window is memory that both map at the same address, so that both
 //! transports of a node reach it.
 
-use super::ranks::{Mapped, own_process, own_process_later};
+use super::ranks::{Mapped, own_process, own_process_gathered};
 use fompi_base::sync::{AtomicU64, Ordering};
 use fompi_fabric::Way;
 use fompi_fabric::remote::{Bytes, Remote, Runs};
@@ -75,7 +75,7 @@ fn a_later_store_is_seen_behind_a_put_by_process_vm() {
 
 #[test]
 fn a_later_store_is_seen_behind_gathered_puts_by_process_vm() {
-    let own = own_process_later();
+    let own = own_process_gathered();
     later_stores_are_seen_behind_puts(|to, from| {
         // Two parts: the first put after a flush is made at once.
         let (first, second) = from.split_at(7);

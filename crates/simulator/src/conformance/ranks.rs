@@ -1,5 +1,5 @@
 //! The ranks of the conformance suite on each transport of the library: threads of this process.
-//! Each rank exposes memory to the others. Not the laws, nor the ranks of the simulator.
+//! Each rank exposes memory to the others. Not for the laws, nor for the ranks of the simulator.
 
 use crate::example::Example;
 use crate::simple_parts::Each;
@@ -42,11 +42,11 @@ pub trait Exposing {
     fn store(&self, at: usize, bytes: &[u8]);
     /// Loads from the memory of this rank.
     fn load(&self, at: usize, to: &mut [u8]);
-    /// Returns when all ranks have called it as often.
+    /// Waits until all ranks have called it.
     fn meet(&self);
 }
 
-/// Words of the memory of a rank that is a thread.
+/// Number of words in the memory of a [`Threaded`] rank.
 const WORDS: usize = 4096;
 
 /// A rank that is a thread of this process.
@@ -55,14 +55,14 @@ pub struct Threaded<P> {
     peers: Vec<(P, Remote)>,
     memory: Arc<[AtomicU64]>,
     met: Arc<Barrier>,
-    /// lets what is under way advance
+    /// makes progress on the requests of this rank
     progress: Box<dyn Fn() + Send + Sync>,
     /// lets the rank serve others while it waits
     serving: Box<dyn Fn() -> Option<Serving> + Send + Sync>,
 }
 
 impl<P> Threaded<P> {
-    /// Returns the way to a rank, and the memory that the rank exposes.
+    /// Returns the peer of a rank, and the memory that the rank exposes.
     pub fn peer(&self, rank: u32) -> &(P, Remote) {
         &self.peers[rank as usize]
     }
@@ -122,7 +122,7 @@ fn threads<P: Send + Sync>(
 }
 
 /// Ranks that reach each other's memory through peers without connections.
-fn flat<P>(peer: impl Fn() -> P) -> Vec<Threaded<P>> {
+fn unconnected<P>(peer: impl Fn() -> P) -> Vec<Threaded<P>> {
     let (memories, met) = ([(); RANKS as usize].map(|()| memory()), barrier());
     let at = |memory: &Arc<[AtomicU64]>| Remote {
         at: memory.as_ptr().expose_provenance() as u64,
@@ -212,7 +212,7 @@ pub fn device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_device, wire::address, |_| None, case);
 }
 
-/// Load and store, by the function that copies window memory that is mapped.
+/// Load and store, by the function that copies mapped window memory.
 pub struct Mapped;
 
 impl core::ops::Deref for Mapped {
@@ -258,13 +258,13 @@ impl Bytes for Mapped {
 
 /// Threads that map each other's memory.
 pub fn mapped(case: impl Fn(&Threaded<Mapped>) + Copy + Send + Sync) {
-    threads(&flat(|| Mapped), case);
+    threads(&unconnected(|| Mapped), case);
 }
 
-/// A process of this node, which is this process.
-pub struct Own(Process<'static>);
+/// This process, as another one of its node.
+pub struct OwnProcess(Process<'static>);
 
-impl core::ops::Deref for Own {
+impl core::ops::Deref for OwnProcess {
     type Target = Process<'static>;
 
     fn deref(&self) -> &Process<'static> {
@@ -272,22 +272,22 @@ impl core::ops::Deref for Own {
     }
 }
 
-/// Threads whose memory the system copies.
-pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
-    threads(&flat(own_process), case);
+/// Threads whose memory process_vm copies.
+pub fn process_vm(case: impl Fn(&Threaded<OwnProcess>) + Copy + Send + Sync) {
+    threads(&unconnected(own_process), case);
 }
 
 /// Returns this process, as another one of its node reaches it.
-pub fn own_process() -> Own {
+pub fn own_process() -> OwnProcess {
     static LIFE: OnceLock<Life> = OnceLock::new();
     let life = LIFE.get_or_init(|| Life::new(Mark::of(process::id())));
-    Own(Process::new(RankOnNode(0), life))
+    OwnProcess(Process::new(RankOnNode(0), life))
 }
 
-/// A process of this node to which small puts are gathered, which is this process.
-pub struct Later(Gathering<'static>);
+/// This process, as another one of its node, for which small puts are gathered.
+pub struct OwnGathering(Gathering<'static>);
 
-impl core::ops::Deref for Later {
+impl core::ops::Deref for OwnGathering {
     type Target = Gathering<'static>;
 
     fn deref(&self) -> &Gathering<'static> {
@@ -295,15 +295,15 @@ impl core::ops::Deref for Later {
     }
 }
 
-/// Threads whose memory the system copies, small puts later.
-pub fn process_vm_later(case: impl Fn(&Threaded<Later>) + Copy + Send + Sync) {
-    threads(&flat(own_process_later), case);
+/// Threads whose memory process_vm copies, with gathered small puts.
+pub fn process_vm_gathered(case: impl Fn(&Threaded<OwnGathering>) + Copy + Send + Sync) {
+    threads(&unconnected(own_process_gathered), case);
 }
 
 /// Returns this process, as another one of its node reaches it by small puts that are gathered.
-pub fn own_process_later() -> Later {
+pub fn own_process_gathered() -> OwnGathering {
     let small_puts = Some(&*Box::leak(Box::new(SmallPuts::default())));
-    Later(Gathering { process: *own_process(), small_puts })
+    OwnGathering(Gathering { process: *own_process(), small_puts })
 }
 
 /// Threads that spin before they sleep.
@@ -402,8 +402,7 @@ impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
     }
 }
 
-/// Waits that fail after a minute. A sleep has no other bound, so that a wake-up that is lost is
-/// seen.
+/// Waits that fail after a minute. A sleep has no other bound, so a lost wake-up is detected.
 pub struct Watched;
 
 const WATCHDOG: Duration = Duration::from_secs(60);
@@ -445,32 +444,32 @@ fn far<R: Transport>(of: &Connected<R>, wait: FarWait) -> FarWords<'_, R> {
     Far(Located { of, idle: Watched, wait, serves: false, near: &[] })
 }
 
-/// The shipped words between nodes, over the example transport.
+/// The library's words between nodes, over the example transport.
 pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sync) {
     example(|rank| case(&far::<Example>(rank, FarWait::Polls)));
 }
 
-/// The shipped words between nodes, over simulated RDMA devices.
+/// The library's words between nodes, over simulated RDMA devices.
 pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     fake_device(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }
 
-/// The shipped words between nodes, over simulated devices whose READs overtake WRITEs.
+/// The library's words between nodes, over simulated devices whose READs overtake WRITEs.
 pub fn far_over_write_after_write(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     write_after_write(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }
 
-/// The shipped words between nodes, over simulated devices that keep no order.
+/// The library's words between nodes, over simulated devices that keep no order.
 pub fn far_over_unordered(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     unordered(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }
 
-/// The shipped words between nodes, over TCP: a waiting rank sleeps at once.
+/// The library's words between nodes, over TCP: a waiting rank sleeps at once.
 pub fn far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     tcp(|rank| case(&far::<wire::Wire>(rank, FarWait::Sleeps(Duration::ZERO))));
 }
 
-/// The shipped words over TCP, where a waiting rank serves the others: at once, or after it has
+/// The library's words over TCP, where a waiting rank serves the others: at once, or after it has
 /// spun for a time.
 pub fn far_served_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     for spin in [Duration::ZERO, Duration::from_micros(50)] {
@@ -481,7 +480,7 @@ pub fn far_served_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Sen
     }
 }
 
-/// The shipped words over TCP, where two of the three ranks are on one node.
+/// The library's words over TCP, where two of the three ranks are on one node.
 pub fn near_and_far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     let memories: Mutex<BTreeMap<u32, Arc<[AtomicU64]>>> = Mutex::default();
     tcp(|rank| {
@@ -494,7 +493,7 @@ pub fn near_and_far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + S
     });
 }
 
-/// The shipped words between nodes, over the RDMA device of this machine.
+/// The library's words between nodes, over the RDMA device of this machine.
 pub fn far_over_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     device(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }

@@ -1,6 +1,5 @@
-//! The strength of the suite: a transport that leaves out or breaks a call fails a case, in the
-//! simulator with some seed. This file also tests the effect of a cut connection on each call of a
-//! real transport.
+//! Tests that the suite detects faults: a simulated transport that omits or breaks a call fails a
+//! case with some seed. A cut connection is tested on a real transport, at each of its calls.
 
 use super::ranks::{Exposing, RANKS, example};
 use super::sim_ranks::{SimPeer, SimRank, sim_rank};

@@ -1,5 +1,5 @@
-//! Law 7 with several threads that sleep: a post wakes all threads of a rank, those that wait for
-//! other words, too. The sleeps of these ranks have no bound, so a wake-up that is lost is seen.
+//! Law 7 with several threads that sleep: a post wakes all threads of a rank, also those that wait
+//! for other words. The sleeps of these ranks have no bound, so a lost wake-up is detected.
 
 use super::ranks::{far_over_tcp, near_and_far_over_tcp, shm_asleep};
 use fompi_base::rank_numbers::Rank;
