@@ -34,14 +34,14 @@ pub fn vectors() -> Vectors {
     }
 }
 
-/// Whether this processor has the compare-exchange of sixteen bytes. All with wide vectors have it.
+/// Whether words are exchanged in pairs by CMPXCHG16B, which processors without AVX2 may lack.
 #[inline(always)]
-pub fn exchanges_pairs() -> bool {
+pub fn uses_cmpxchg16b() -> bool {
     vectors() != Vectors::Baseline && std::is_x86_feature_detected!("cmpxchg16b")
 }
 
-/// VBMI2 came with the processors that do not run slower while they use vectors of 64 bytes; for
-/// the older ones AVX2 is better.
+/// AVX-512 counts only with VBMI2: processors without that lower their clock for vectors of 64
+/// bytes, so AVX2 is faster there.
 #[cold]
 fn find() -> Vectors {
     use std::is_x86_feature_detected as has;
@@ -70,7 +70,7 @@ mod tests {
         static FORCED: Cell<Option<Vectors>> = const { Cell::new(None) };
     }
 
-    /// The vectors that the tests of this thread ask for.
+    /// The vectors that a test of this thread has selected.
     pub fn forced() -> Option<Vectors> {
         FORCED.get()
     }

@@ -13,7 +13,7 @@ use super::accumulate_exclusive;
 use super::element::{Element, ReduceCall, Word};
 use super::ops::Op;
 #[cfg(target_arch = "x86_64")]
-use super::processor::exchanges_pairs;
+use super::processor::uses_cmpxchg16b;
 use crate::basic::Basic;
 #[cfg(target_arch = "x86_64")]
 use crate::sync::compare_exchange_pair;
@@ -151,7 +151,7 @@ impl<const N: usize> Piece<N> {
         words: Range<usize>,
     ) {
         #[cfg(target_arch = "x86_64")]
-        if words.len() > 1 && exchanges_pairs() {
+        if words.len() > 1 && uses_cmpxchg16b() {
             // SAFETY: the processor has the instruction; otherwise the caller's guarantees.
             return unsafe { self.exchange_pairs(op, basic, origin, words) };
         }

@@ -10,7 +10,7 @@ use super::*;
 const THREADS: usize = 4;
 const ROUNDS: usize = if cfg!(miri) { 100 } else { 16_000 };
 const ELEMENTS: usize = 3;
-/// Odd, so that exclusive or leaves something.
+/// Odd, because an even number of equal operands of exclusive or cancel each other.
 const TURNS: usize = 101;
 
 /// The target's memory, as all threads see it.
@@ -44,7 +44,7 @@ fn at_once<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     })
 }
 
-/// One, as an element; a complex number has it in both parts.
+/// Returns one as an element; a complex number has it in both parts.
 fn one(basic: Basic) -> Vec<u8> {
     number(basic, 1)
 }

@@ -1,10 +1,11 @@
-//! The loops for each size of vectors against calls of one element, bit by bit. In a debug build
-//! the compiler makes no vectors: `cargo test --release` tests what it makes of them.
+//! Tests that the loops for each vector size change the same bits as calls of one element. A debug
+//! build has no vector instructions: `cargo test --release` tests those.
 
 use super::*;
 use crate::reduce::processor::with_all;
 
-/// The target and the result after calls on elements at these places after a multiple of 16.
+/// Returns the target, the origin and the result after calls on elements whose buffers begin
+/// `shifts` bytes after a multiple of 16.
 fn outcome(
     (op, basic): (Op, Basic),
     [target, origin, result]: [&[u8]; 3],
@@ -37,7 +38,7 @@ fn outcome(
     memory.map(|memory| memory.bytes().to_vec())
 }
 
-/// Checks calls on about that many elements, or bytes if the elements are large.
+/// Checks calls on each of these numbers of elements; a size above 100 is in bytes.
 fn check_versions(sizes: &[usize]) {
     let mut random = Random::new(19);
     for (op, basic) in legal() {
