@@ -33,7 +33,7 @@ pub struct Area {
     pub is_shared: bool,
     /// what lies there
     pub content: AreaContent,
-    /// device of its file, as stat(2) tells it
+    /// device of its file, as in stat(2)
     pub device: u64,
     /// inode of its file; 0: none
     pub inode: u64,
@@ -98,11 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn the_text_tells_what_lies_where() {
+    fn maps_show_the_content_of_each_area() {
         let segment = Segment::create(3 * page_bytes()).unwrap();
         let map = segment.map().unwrap();
         let (shared, local) = (map.base().addr() as u64, 0_u8);
-        let (heap, code) = (vec![1_u8; 1 << 20], the_text_tells_what_lies_where as fn());
+        let (heap, code) = (vec![1_u8; 1 << 20], maps_show_the_content_of_each_area as fn());
         let maps = KeptFile::new(File::open("/proc/self/maps").unwrap()).unwrap();
         let places = [
             shared + page_bytes(),

@@ -1,6 +1,5 @@
-//! The memory nodes of a machine with several (NUMA): a copy of a page lies on the node where the
-//! page was, and memory that a program has bound (mbind(2)) stays so. A machine with one node pays
-//! for one check.
+//! NUMA nodes of pages that move: the copy of a page lies on the node of the page, and memory that
+//! a program has bound (mbind(2)) stays bound. On a machine with one node, this costs one check.
 
 use crate::error::Result;
 use crate::number::Number;
@@ -13,7 +12,7 @@ use std::sync::OnceLock;
 const NODES_MAX: usize = 1024;
 /// MPOL_F_ADDR: the policy of an address.
 const OF_ADDRESS: usize = 2;
-/// The most pages whose nodes are found together: those of a huge page.
+/// The most pages of a [`PageNodes`]: those of a huge page.
 const PAGES: usize = 512;
 /// Pages that the kernel is asked about at once.
 const AT_ONCE: usize = 64;
@@ -56,14 +55,14 @@ impl NodePolicy {
         told.then_some(policy)
     }
 
-    /// Returns what this thread needs to get pages of one node, as long as that has some.
+    /// Returns the policy that prefers a node: others are used when it has no free page.
     fn near(node: usize) -> NodePolicy {
         let mut policy = NodePolicy { mode: libc::MPOL_PREFERRED, ..NodePolicy::DEFAULT };
         policy.nodes[node / 64] = 1 << (node % 64);
         policy
     }
 
-    /// Makes it that of an area: of a segment, as long as that lives. No page moves.
+    /// Sets this policy for an area. For a segment it lasts as long as the segment. No page moves.
     pub fn bind(&self, address: u64, bytes: u64) {
         let (bytes, nodes) = (bytes.to_usize(), self.nodes.as_ptr());
         // SAFETY: a set of nodes.
@@ -72,7 +71,7 @@ impl NodePolicy {
         };
     }
 
-    /// Makes it that of this thread. Where that fails, pages may come from another node.
+    /// Sets this policy for this thread. If that fails, pages may come from another node.
     fn set(&self) {
         let nodes = self.nodes.as_ptr();
         // SAFETY: a set of nodes.
@@ -86,8 +85,8 @@ pub fn policy_of(address: u64) -> Option<NodePolicy> {
     policy.filter(|policy| policy.mode != libc::MPOL_DEFAULT)
 }
 
-/// The nodes of some pages, and the policy of this thread, which is as it was when this is dropped.
-/// No memory is allocated.
+/// The nodes of some pages, and the policy of this thread, which the drop restores. Allocates no
+/// memory.
 pub struct PageNodes {
     nodes: [i16; PAGES],
     before: Option<NodePolicy>,
@@ -121,8 +120,8 @@ impl PageNodes {
         self.before = if is_known { NodePolicy::get(None) } else { None };
     }
 
-    /// Calls `copy` for a part of the pages, in pieces whose pages are on one node, with first page
-    /// and number. New pages of this thread come from there meanwhile.
+    /// Calls `copy` with the first page and the number of pages of each piece of a range. The pages
+    /// of a piece are on one node, from which this thread also gets new pages during the call.
     pub fn each(
         &self,
         first: u64,
@@ -135,7 +134,7 @@ impl PageNodes {
         for alike in pages.chunk_by(|one, other| one == other) {
             match usize::try_from(alike[0]) {
                 Ok(node) if node < NODES_MAX - 1 => NodePolicy::near(node).set(),
-                _ => before.set(), // not there
+                _ => before.set(), // the page is not mapped
             }
             copy(at, alike.len().to_u64())?;
             at += alike.len().to_u64();
