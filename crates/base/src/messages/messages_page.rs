@@ -1,5 +1,5 @@
-//! The page that lists all messages, `docs/reference/messages.md`. `scripts/dev/messages` writes it
-//! by the test below.
+//! The page that lists all messages, `docs/reference/messages.md`. The test below compares it, and
+//! writes it for `scripts/dev/messages`.
 
 use super::{Explanation, RETIRED, all};
 use core::fmt::Write;
@@ -46,5 +46,5 @@ fn the_page_is_that_of_these_messages() {
         std::fs::write(path, page()).unwrap();
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(committed == page(), "{path} is old: run scripts/dev/generate messages");
+    assert!(committed == page(), "{path} is outdated: run scripts/dev/generate messages");
 }
