@@ -174,7 +174,7 @@ unsafe fn put_later(
     bytes: u64,
 ) -> Result<()> {
     // SAFETY: guaranteed by the caller.
-    unsafe { process.put_later(there, here, bytes, || place.window.may_gather(place.node)) }
+    unsafe { process.put_later(there, here, bytes, || place.window.begin_gathering(place.node)) }
 }
 
 /// Transfers all other types and counts: lays the runs of both type maps over each other.

@@ -1,9 +1,9 @@
 //! Completion of gathered small puts (`window_puts`). Invariant: when a call that completes
 //! operations at a target returns, no put of this window to it is pending.
 //!
-//! Fast-path calls do not check for such puts, so none serves the window while a target is due:
-//! from its first small put by process_vm until a completing call leaves nothing pending
-//! (`fabric::pending_puts`). A window without small puts costs a fast-path call nothing.
+//! Fast-path calls do not check for such puts, so they do not serve a window with *due* targets. A
+//! target is due from its first small put by process_vm until a completing call leaves nothing
+//! pending (`fabric::pending_puts`). Windows without small puts cost a fast-path call nothing.
 
 use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
@@ -14,9 +14,9 @@ use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 
 impl Window {
-    /// Prepares for a small put by process_vm. Returns the count of the targets that are due.
+    /// Prepares the window for small puts by process_vm. Returns the count of its due targets.
     #[inline]
-    pub fn may_gather<'a>(&self, node: &'a LocalWindow) -> &'a WindowPuts {
+    pub fn begin_gathering<'a>(&self, node: &'a LocalWindow) -> &'a WindowPuts {
         if !node.small_puts.have_been_used() {
             registry::leave_entry_to(self, &node.small_puts);
         }
@@ -35,7 +35,7 @@ impl PendingCount for WindowPuts {
 }
 
 impl LocalWindow {
-    /// Returns a process of this node, with the small puts to it that are gathered.
+    /// Returns a process of this node, with the small puts that are gathered for it.
     #[inline]
     pub(super) fn gathering(&self, rank: RankOnNode) -> Gathering<'_> {
         let small_puts = self.small_puts.targets.get(rank, || Ok(SmallPuts::default())).ok();
@@ -102,7 +102,7 @@ impl LocalWindow {
         }
     }
 
-    /// Returns the error of a small put that no call has returned, if there is one.
+    /// Returns an error of a small put that no call has returned yet, if there is one.
     pub(super) fn error_of_puts(&self) -> Result<()> {
         // Relaxed: the flag was set by this thread, or by one that it has synchronised with.
         match self.small_puts.failed.load(Ordering::Relaxed) {
