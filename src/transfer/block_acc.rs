@@ -11,7 +11,7 @@ use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::location::{Distant, Unmapped};
 use crate::fabric::net::{self, GAP_MAX};
-use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
+use crate::fabric::remote::{BOUNCE_BYTES, BounceBuffer, Bytes, Network, Remote};
 use crate::number::Number;
 use core::ops::Range;
 use smallvec::SmallVec;
@@ -26,7 +26,7 @@ const ALIGNMENT: u64 = 16;
 
 /// A block with runs that lie close to each other at the target.
 struct Message<'a> {
-    lease: net::BlockLease<'a>,
+    buffer: net::BounceBlock<'a>,
     /// the address at the target of the block's first byte
     zero: u64,
     /// the part of the block that is in use
@@ -42,7 +42,7 @@ impl Message<'_> {
     fn takes(&self, there: u64, extent: u64) -> bool {
         let end = self.zero + self.part.end.to_u64();
         let follows = (end..=end + GAP_MAX).contains(&there);
-        follows && there + extent <= self.zero + LEASE_BYTES.to_u64()
+        follows && there + extent <= self.zero + BOUNCE_BYTES.to_u64()
     }
 
     /// Whether it overlaps bytes at the target.
@@ -63,7 +63,7 @@ pub struct BlockAcc<'a> {
     runs: SmallVec<[AccRun; RUNS]>,
     /// a block that is kept for the next read, or was reserved: the holder of the lock does not
     /// wait for a block
-    kept: Option<net::BlockLease<'a>>,
+    kept: Option<net::BounceBlock<'a>>,
 }
 
 impl<'a> BlockAcc<'a> {
@@ -90,7 +90,7 @@ impl<'a> BlockAcc<'a> {
             let op = self.op;
             let Some(message) = self.messages.last_mut() else { unreachable!("it can take") };
             let at = (rest.there - message.zero).to_usize();
-            let (run, after) = rest.split(rest.count.min((LEASE_BYTES - at) / extent));
+            let (run, after) = rest.split(rest.count.min((BOUNCE_BYTES - at) / extent));
             message.part.end = at + run.bytes().to_usize();
             message.reads |= !run.is_overwritten(op);
             self.runs.push(run);
@@ -104,7 +104,7 @@ impl<'a> BlockAcc<'a> {
     /// blocks and wait for the lock, so the holder of the lock must not wait for a block.
     pub fn reserve(&mut self) {
         if self.lock.is_some() && self.messages.is_empty() && self.kept.is_none() {
-            self.kept = Some(self.target.peer.lease());
+            self.kept = Some(self.target.peer.bounce_buffer());
         }
     }
 
@@ -117,16 +117,16 @@ impl<'a> BlockAcc<'a> {
         if self.messages.last().is_some_and(|last| last.takes(there, extent)) {
             return true;
         }
-        let lease = match self.messages.len() {
+        let buffer = match self.messages.len() {
             BLOCKS => None,
-            0 => Some(self.kept.take().unwrap_or_else(|| self.target.peer.lease())),
-            _ => self.target.peer.try_lease(),
+            0 => Some(self.kept.take().unwrap_or_else(|| self.target.peer.bounce_buffer())),
+            _ => self.target.peer.try_bounce_buffer(),
         };
-        let Some(lease) = lease else { return false };
+        let Some(buffer) = buffer else { return false };
         let zero = there - there % ALIGNMENT;
         let at = (there - zero).to_usize();
         let (part, runs) = (at..at, self.runs.len()..self.runs.len());
-        self.messages.push(Message { lease, zero, part, runs, reads: false });
+        self.messages.push(Message { buffer, zero, part, runs, reads: false });
         true
     }
 
@@ -167,10 +167,10 @@ impl<'a> BlockAcc<'a> {
         let mut get = || {
             for message in messages.iter_mut().filter(|message| message.reads) {
                 let zero = Remote { at: message.zero, ..target.at };
-                message.lease.read(zero, message.part.clone())?;
+                message.buffer.read(zero, message.part.clone())?;
             }
             // The last one first: when it has arrived the others have, too.
-            messages.iter_mut().rev().try_for_each(|message| message.lease.arrived())
+            messages.iter_mut().rev().try_for_each(|message| message.buffer.arrived())
         };
         // WRITEs of the runs before, and atomics of this process, may be under way to the same
         // elements.
@@ -187,7 +187,7 @@ impl<'a> BlockAcc<'a> {
     /// As for `push`.
     unsafe fn combine(&self, message: &Message<'_>) {
         for run in &self.runs[message.runs.clone()] {
-            let here = message.lease.at().wrapping_add((run.there - message.zero).to_usize());
+            let here = message.buffer.at().wrapping_add((run.there - message.zero).to_usize());
             let AccRun { basic, origin, result, count, .. } = *run;
             // SAFETY: the caller guarantees operands and results; the block is ours, and the
             // elements were read, or are all written now.
@@ -197,7 +197,7 @@ impl<'a> BlockAcc<'a> {
 
     /// Writes the elements of a message back. Releases its block with the write, or keeps it.
     fn write(&mut self, message: Message<'a>, leaves: bool) -> Result<()> {
-        let Message { lease, zero, runs, .. } = message;
+        let Message { buffer, zero, runs, .. } = message;
         let mut parts = SmallVec::<[Range<usize>; RUNS]>::new();
         for run in self.runs[runs].iter().filter(|_| self.op != Op::NoOp) {
             let first = (run.there - zero).to_usize();
@@ -209,10 +209,10 @@ impl<'a> BlockAcc<'a> {
         }
         let there = Remote { at: zero, ..self.target.at };
         if leaves {
-            return lease.write(there, &parts);
+            return buffer.write(there, &parts);
         }
         let put = parts.iter().try_for_each(|part| {
-            let from = lease.at().wrapping_add(part.start);
+            let from = buffer.at().wrapping_add(part.start);
             // SAFETY: a part of our block, which is short enough for one copy.
             unsafe {
                 self.target.peer.put(
@@ -222,7 +222,7 @@ impl<'a> BlockAcc<'a> {
                 )
             }
         });
-        self.kept = Some(lease);
+        self.kept = Some(buffer);
         put
     }
 }

@@ -23,7 +23,7 @@
 //! 18. The answer of a change or read that was sent after `order` proves that everything sent
 //!     before that order is done, as after `flush` (law 6).
 //! 19. A change without an answer has taken effect after the next `flush` (law 2).
-//! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
+//! 20. A bounce buffer is memory of this process that no other call uses until it is dropped. What
 //!     is read into it has arrived after `arrived`.
 //!
 //! Some transports have work carried out at the target ([`AtTarget`]): TCP does, verbs does not.
@@ -139,13 +139,13 @@ pub trait Runs {
 }
 
 /// The operations of a transport between nodes in addition to those on bytes: atomic changes of
-/// words (64 bits at a multiple of 8 bytes), and leases of memory of this process that it reads and
-/// writes without preparation.
+/// words (64 bits at a multiple of 8 bytes), and bounce buffers, memory of this process that it
+/// transfers without registration.
 pub trait Network: Bytes {
     /// An answer that will arrive. It must not be forgotten.
     type Ticket;
-    /// Memory of this process that is leased.
-    type Lease<'a>: Lease
+    /// Memory of this process that one caller uses.
+    type BounceBuffer<'a>: BounceBuffer
     where
         Self: 'a;
     /// The way to have work carried out at the target.
@@ -209,14 +209,14 @@ pub trait Network: Bytes {
         self.post_and_ring(at, 1, doorbell)
     }
 
-    /// Returns a lease if one is free.
-    fn try_lease(&self) -> Option<Self::Lease<'_>> {
-        Some(self.lease())
+    /// Returns a bounce buffer if one is free.
+    fn try_bounce_buffer(&self) -> Option<Self::BounceBuffer<'_>> {
+        Some(self.bounce_buffer())
     }
 
-    /// Returns a lease, and waits until one is free. The caller holds no lease, and nothing that
-    /// the holder of a lease waits for.
-    fn lease(&self) -> Self::Lease<'_>;
+    /// Returns a bounce buffer, and waits until one is free. The caller holds none, and nothing
+    /// that the holder of one waits for.
+    fn bounce_buffer(&self) -> Self::BounceBuffer<'_>;
 
     /// Changes `before.len()` words, at most [`Network::WORDS_MAX`], in any order, and waits for
     /// what they held before. `which` returns the address and the operation of the n-th.
@@ -432,25 +432,25 @@ pub trait AtTarget {
     ) -> Result<()>;
 }
 
-/// Leased memory of this process: [`LEASE_BYTES`] bytes, through which memory of one other process
-/// is read, changed and written back without a copy.
-pub trait Lease {
+/// [`BOUNCE_BYTES`] bytes of this process, through which memory of one other process is read,
+/// changed and written back without a copy.
+pub trait BounceBuffer {
     /// Address of the memory, a multiple of 4096.
     fn at(&self) -> *mut u8;
 
     /// Begins to read a part of the memory from the process; `zero` is what corresponds there to
-    /// the start of the lease.
+    /// the start of the buffer.
     fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()>;
 
     /// Waits for what was read.
     fn arrived(&mut self) -> Result<()>;
 
-    /// Writes parts of the memory to the process, and ends the lease.
+    /// Writes parts of the memory to the process, and gives the buffer back.
     fn write(self, zero: Remote, parts: &[Range<usize>]) -> Result<()>;
 }
 
-/// Bytes of a lease.
-pub const LEASE_BYTES: usize = 8 << 10;
+/// Bytes of a bounce buffer.
+pub const BOUNCE_BYTES: usize = 8 << 10;
 
 /// A way to expose memory of this process and to connect to other processes.
 pub trait Transport {

@@ -179,7 +179,7 @@ impl Bytes for ExamplePeer {
 
 impl Network for ExamplePeer {
     type Ticket = Receiver<Result<u64>>;
-    type Lease<'a> = Copied<'a, ExamplePeer>;
+    type BounceBuffer<'a> = Copied<'a, ExamplePeer>;
     type AtTarget = NoWay;
     const WORDS_MAX: usize = 64;
 
@@ -204,7 +204,7 @@ impl Network for ExamplePeer {
         Ok(())
     }
 
-    fn lease(&self) -> Copied<'_, ExamplePeer> {
+    fn bounce_buffer(&self) -> Copied<'_, ExamplePeer> {
         Copied::new(self)
     }
 }

@@ -275,8 +275,8 @@ impl<P: Deref<Target: Bytes>> Bytes for Faulty<P> {
 #[cfg(not(loom))]
 impl<P: Deref<Target: Network>> Network for Faulty<P> {
     type Ticket = <P::Target as Network>::Ticket;
-    type Lease<'a>
-        = <P::Target as Network>::Lease<'a>
+    type BounceBuffer<'a>
+        = <P::Target as Network>::BounceBuffer<'a>
     where
         Self: 'a;
     type AtTarget = <P::Target as Network>::AtTarget;
@@ -307,7 +307,7 @@ impl<P: Deref<Target: Network>> Network for Faulty<P> {
         self.transport.post(at, add)
     }
 
-    fn lease(&self) -> Self::Lease<'_> {
-        self.transport.lease()
+    fn bounce_buffer(&self) -> Self::BounceBuffer<'_> {
+        self.transport.bounce_buffer()
     }
 }

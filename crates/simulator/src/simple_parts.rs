@@ -1,10 +1,10 @@
-//! Simple parts for a transport: a transfer of many runs as that many puts or gets, and leases of
-//! heap memory. Not for transports that can gather runs or have registered memory.
+//! Simple parts for a transport: a transfer of many runs as that many puts or gets, and bounce
+//! buffers of heap memory. Not for transports that can gather runs or have registered memory.
 
 use core::ops::Range;
 use fompi_base::error::Result;
 use fompi_fabric::Way;
-use fompi_fabric::remote::{Bytes, LEASE_BYTES, Lease, Remote, Runs};
+use fompi_fabric::remote::{BOUNCE_BYTES, BounceBuffer, Bytes, Remote, Runs};
 
 /// Runs that are each a put or a get.
 pub struct Each<'a, B> {
@@ -41,29 +41,30 @@ impl<B: Bytes> Runs for Each<'_, B> {
 }
 
 #[repr(align(4096))]
-struct Pages([u8; LEASE_BYTES]);
+struct Pages([u8; BOUNCE_BYTES]);
 
-/// A lease of memory of the heap, for a transport whose `put` copies the bytes before it returns.
+/// A bounce buffer of heap memory, for a transport whose `put` copies the bytes before it returns.
 pub struct Copied<'a, B> {
     peer: &'a B,
     pages: Box<Pages>,
 }
 
 impl<'a, B: Bytes> Copied<'a, B> {
-    /// Returns a lease, for [`Network::lease`](fompi_fabric::remote::Network::lease).
+    /// Returns a bounce buffer, for
+    /// [`Network::bounce_buffer`](fompi_fabric::remote::Network::bounce_buffer).
     pub fn new(peer: &'a B) -> Copied<'a, B> {
-        Copied { peer, pages: Box::new(Pages([0; LEASE_BYTES])) }
+        Copied { peer, pages: Box::new(Pages([0; BOUNCE_BYTES])) }
     }
 }
 
-impl<B: Bytes> Lease for Copied<'_, B> {
+impl<B: Bytes> BounceBuffer for Copied<'_, B> {
     fn at(&self) -> *mut u8 {
         self.pages.0.as_ptr().cast_mut()
     }
 
     fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
         let to = self.pages.0[part.clone()].as_mut_ptr();
-        // SAFETY: a part of the lease, which no code reads before `arrived`.
+        // SAFETY: a part of the buffer, which no code reads before `arrived`.
         unsafe { self.peer.get(to, zero.offset(part.start as i64), part.len() as u64) }
     }
 
@@ -74,7 +75,7 @@ impl<B: Bytes> Lease for Copied<'_, B> {
     fn write(self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
         parts.iter().try_for_each(|part| {
             let (to, from) = (zero.offset(part.start as i64), &self.pages.0[part.clone()]);
-            // SAFETY: a part of the lease, which the transport copies at once.
+            // SAFETY: a part of the buffer, which the transport copies at once.
             unsafe { self.peer.put(to, from.as_ptr(), from.len() as u64) }
         })
     }

@@ -2,10 +2,10 @@
 //! posted in chains with one wait for all, in an order that is undefined. Invariant: a word into
 //! which an answer is stored has no other owner until its ticket is finished.
 
+use super::bounce_buffers::BounceBlock;
 use super::chain::Chain;
 use super::counts::Kinds;
 use super::device_link::News;
-use super::leases::BlockLease;
 use super::peer::{Peer, State};
 use super::pool::{Kept, Word};
 use crate::Fetch;
@@ -28,7 +28,7 @@ type Count = fn(&mut Kinds) -> &mut u64;
 
 impl Network for Peer {
     type Ticket = Ticket;
-    type Lease<'a> = BlockLease<'a>;
+    type BounceBuffer<'a> = BounceBlock<'a>;
     type AtTarget = Peer;
     const WORDS_MAX: usize = 128;
 
@@ -118,12 +118,12 @@ impl Network for Peer {
         })
     }
 
-    fn try_lease(&self) -> Option<BlockLease<'_>> {
-        BlockLease::try_new(self)
+    fn try_bounce_buffer(&self) -> Option<BounceBlock<'_>> {
+        BounceBlock::try_new(self)
     }
 
-    fn lease(&self) -> BlockLease<'_> {
-        BlockLease::new(self)
+    fn bounce_buffer(&self) -> BounceBlock<'_> {
+        BounceBlock::new(self)
     }
 
     fn fetch_all(

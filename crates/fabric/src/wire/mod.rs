@@ -8,6 +8,7 @@
 
 mod answer_waits;
 mod atomics;
+mod bounce_buffers;
 mod chain;
 mod coalesce;
 mod counts;
@@ -20,7 +21,6 @@ mod greeting;
 #[cfg(any(test, fuzzing))]
 mod greeting_fuzz;
 mod held;
-mod leases;
 mod pause;
 mod peer;
 mod peers;
@@ -38,12 +38,12 @@ pub mod test_processes;
 mod tests;
 mod this_process;
 
+pub use bounce_buffers::BounceBlock;
 pub use coalesce::GAP_MAX;
 pub use device::{DeviceKind, Serving};
 pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, tcp_settings, why_no_device};
 #[cfg(any(test, fuzzing))]
 pub use greeting_fuzz::greetings;
-pub use leases::BlockLease;
 pub use pause::SPIN;
 pub use peer::Peer;
 pub use peers::Peers;

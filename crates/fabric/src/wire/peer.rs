@@ -1,6 +1,6 @@
 //! Peer: another process, or this one, as the target of an origin. It has the connection; all peers
 //! share a state. Operations on words are in `atomics`; bytes travel in `put_and_get`,
-//! `scatter_messages` and `leases`; `answer_waits` has every wait for the device.
+//! `scatter_messages` and `bounce_buffers`; `answer_waits` has every wait for the device.
 //! The first operation makes the connection. Invariant: a lost peer stays lost, and each later call
 //! fails with the same error.
 //!

@@ -88,7 +88,7 @@ impl Blocks {
 
     /// Returns a block for a caller that may keep it for long, if more than half of the blocks are
     /// free.
-    pub fn try_lease(&self) -> Option<u32> {
+    pub fn try_take_spare(&self) -> Option<u32> {
         let mut free = self.free.lock();
         if free.len() > BLOCKS / 2 { free.pop() } else { None }
     }

@@ -120,8 +120,8 @@ mod network {
             additions_without_answers_are_done_by_a_flush
             an_answer_behind_an_order_is_a_flush
             a_word_is_read_behind_a_change_of_another
-            a_lease_reads_changes_and_writes_back
-            two_leases_are_different_memory
+            a_bounce_buffer_reads_changes_and_writes_back
+            two_bounce_buffers_are_different_memory
             a_notification_comes_behind_its_puts
             a_notification_comes_behind_its_gets
             each_notification_counts_once

@@ -3,7 +3,7 @@
 
 use super::ranks::{Exposing, RANKS};
 use fompi_fabric::Fetch;
-use fompi_fabric::remote::{Behind, Bytes, LEASE_BYTES, Lease, Network, Remote};
+use fompi_fabric::remote::{BOUNCE_BYTES, Behind, BounceBuffer, Bytes, Network, Remote};
 
 /// A rank of a test on a transport between nodes.
 pub trait Networked: Exposing<Peer: Network> {}
@@ -135,49 +135,49 @@ pub fn a_word_is_read_behind_a_change_of_another<E: Networked>(rank: &E) {
     rank.meet();
 }
 
-pub fn a_lease_reads_changes_and_writes_back<E: Networked>(rank: &E) {
-    let there: Vec<u8> = (0..LEASE_BYTES).map(|at| at as u8).collect();
+pub fn a_bounce_buffer_reads_changes_and_writes_back<E: Networked>(rank: &E) {
+    let there: Vec<u8> = (0..BOUNCE_BYTES).map(|at| at as u8).collect();
     rank.store(64, &there);
     rank.meet();
     let (peer, memory) = next(rank, 8);
-    for bytes in [3, 100, LEASE_BYTES - 7] {
-        let mut lease = peer.lease();
-        assert!(lease.at().addr().is_multiple_of(4096));
-        lease.read(memory, 7..7 + bytes).unwrap();
-        lease.arrived().unwrap();
-        // SAFETY: the lease is this rank's, and as long as that.
-        let seen = unsafe { core::slice::from_raw_parts_mut(lease.at().add(7), bytes) };
+    for bytes in [3, 100, BOUNCE_BYTES - 7] {
+        let mut buffer = peer.bounce_buffer();
+        assert!(buffer.at().addr().is_multiple_of(4096));
+        buffer.read(memory, 7..7 + bytes).unwrap();
+        buffer.arrived().unwrap();
+        // SAFETY: the buffer is this rank's, and as long as that.
+        let seen = unsafe { core::slice::from_raw_parts_mut(buffer.at().add(7), bytes) };
         assert!(*seen == there[7..7 + bytes]);
         seen.fill(0xaa);
         // Everything but the byte in the middle goes back, and then the old bytes again.
         let middle = 7 + bytes / 2;
-        lease.write(memory, &[7..middle, middle + 1..7 + bytes]).unwrap();
-        let mut now = vec![0; LEASE_BYTES];
+        buffer.write(memory, &[7..middle, middle + 1..7 + bytes]).unwrap();
+        let mut now = vec![0; BOUNCE_BYTES];
         peer.order();
         // SAFETY: within the memory, and no code reads it before the flush.
-        unsafe { peer.get(now.as_mut_ptr(), memory, LEASE_BYTES as u64) }.unwrap();
+        unsafe { peer.get(now.as_mut_ptr(), memory, BOUNCE_BYTES as u64) }.unwrap();
         peer.flush().unwrap();
         let changed = |at: usize| (7..7 + bytes).contains(&at) && at != middle;
         let expected = |at: usize| if changed(at) { 0xaa } else { there[at] };
         assert!(now.iter().enumerate().all(|(at, byte)| *byte == expected(at)), "{bytes} bytes");
         // SAFETY: as above.
-        unsafe { peer.put(memory, there.as_ptr(), LEASE_BYTES as u64) }.unwrap();
+        unsafe { peer.put(memory, there.as_ptr(), BOUNCE_BYTES as u64) }.unwrap();
         peer.flush().unwrap();
     }
     rank.meet();
 }
 
-pub fn two_leases_are_different_memory<E: Networked>(rank: &E) {
+pub fn two_bounce_buffers_are_different_memory<E: Networked>(rank: &E) {
     let (peer, memory) = next(rank, 8);
-    let mut one = peer.lease();
-    let Some(other) = peer.try_lease() else { return rank.meet() };
-    assert!(one.at().addr().abs_diff(other.at().addr()) >= LEASE_BYTES);
-    // SAFETY: the lease is this rank's.
-    unsafe { other.at().write_bytes(0x55, LEASE_BYTES) };
-    one.read(memory, 0..LEASE_BYTES).unwrap();
+    let mut one = peer.bounce_buffer();
+    let Some(other) = peer.try_bounce_buffer() else { return rank.meet() };
+    assert!(one.at().addr().abs_diff(other.at().addr()) >= BOUNCE_BYTES);
+    // SAFETY: the buffer is this rank's.
+    unsafe { other.at().write_bytes(0x55, BOUNCE_BYTES) };
+    one.read(memory, 0..BOUNCE_BYTES).unwrap();
     one.arrived().unwrap();
     // SAFETY: as above.
-    let kept = unsafe { core::slice::from_raw_parts(other.at(), LEASE_BYTES) };
+    let kept = unsafe { core::slice::from_raw_parts(other.at(), BOUNCE_BYTES) };
     assert!(kept.iter().all(|byte| *byte == 0x55));
     rank.meet();
 }

@@ -3,8 +3,8 @@
 use super::super::counts::Kinds;
 use super::super::device::NetworkKind;
 use super::super::pool::Part;
+use super::bounce_buffers::*;
 use super::contact::*;
-use super::leases::*;
 use super::*;
 
 fn every_operation(open: Open) {
@@ -495,6 +495,6 @@ cases! {
     a_full_queue_is_waited_for
     many_words_are_changed_at_once
     what_is_read_into_a_block_is_written_from_there
-    leases_leave_half_of_the_blocks
+    bounce_buffers_leave_half_of_the_blocks
     a_lost_peer_leaves_no_block_behind
 }

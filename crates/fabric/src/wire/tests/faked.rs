@@ -232,10 +232,10 @@ fn a_device_that_forgets_is_pinged_by_every_wait() {
     other.flush().unwrap();
     taken.into_iter().for_each(|block| blocks.give_back(block));
     assert!(pings() > before && far.word(999) == data[999]);
-    // A wait for a block that may be leased.
+    // A wait for a block that may be a bounce buffer.
     let (before, taken) = (pings(), take(pool::BLOCKS / 2 + 1));
     tickets.push(get_forgotten(&peer, &mut got[2], near.at(0)));
-    drop(other.lease());
+    drop(other.bounce_buffer());
     taken.into_iter().for_each(|block| blocks.give_back(block));
     assert!(pings() > before);
     let found: Vec<_> = tickets.into_iter().map(|ticket| peer.finish(ticket).unwrap()).collect();

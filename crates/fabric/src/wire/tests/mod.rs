@@ -25,12 +25,12 @@ macro_rules! rdma_cases {
 }
 
 mod accepted;
+mod bounce_buffers;
 mod cases;
 mod contact;
 mod device;
 mod faked;
 mod gathered_rows;
-mod leases;
 mod orders;
 mod origin_memory;
 mod polling;
@@ -50,7 +50,7 @@ pub use crate::contact::tests::until;
 pub use crate::contact::{Contact, Secret};
 pub use crate::device_order::DeviceOrder;
 pub use crate::error::{Class, Error, Result};
-pub use crate::remote::{Addressed, Bytes, Lease, Network, Remote, Transport};
+pub use crate::remote::{Addressed, BounceBuffer, Bytes, Network, Remote, Transport};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verbs::fake_device::profile::Profile;
 

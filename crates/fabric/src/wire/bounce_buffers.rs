@@ -1,7 +1,7 @@
-//! Leases are blocks that a caller holds for longer than one request. Memory of a peer is read into
-//! a block, changed there, and written back from there, without a copy or a registration.
+//! Bounce buffers: blocks that a caller holds for longer than one request. Memory of a peer is read
+//! into a block, changed there, and written back from there, without a copy or a registration.
 //! Invariant: half of the blocks are for requests alone, which give them back whatever other
-//! threads do; so the holder of a lease may wait for anything except another lease.
+//! threads do; so the holder of such a block may wait for anything except another one.
 
 use core::ops::Range;
 
@@ -10,11 +10,11 @@ use super::peer::Peer;
 use super::pool::{BLOCK_BYTES, Kept};
 use crate::error::Result;
 use crate::number::Number;
-use crate::remote::{LEASE_BYTES, Lease, Remote};
+use crate::remote::{BOUNCE_BYTES, BounceBuffer, Remote};
 use crate::request::{CHAIN_MAX, Leaves, Local, Order, Work};
 
 /// A block of the caller, for memory of one peer.
-pub struct BlockLease<'a> {
+pub struct BounceBlock<'a> {
     peer: &'a Peer,
     /// `None`: a request holds it
     block: Option<u32>,
@@ -22,19 +22,20 @@ pub struct BlockLease<'a> {
     reading: u64,
 }
 
-impl<'a> BlockLease<'a> {
+impl<'a> BounceBlock<'a> {
     /// Returns a block, if more than half of them are free.
-    pub fn try_new(peer: &'a Peer) -> Option<BlockLease<'a>> {
-        let block = peer.core.blocks.try_lease()?;
-        Some(BlockLease { peer, block: Some(block), reading: 0 })
+    pub fn try_new(peer: &'a Peer) -> Option<BounceBlock<'a>> {
+        let block = peer.core.blocks.try_take_spare()?;
+        Some(BounceBlock { peer, block: Some(block), reading: 0 })
     }
 
-    /// Returns a block, and waits until one is free, as [`crate::remote::Network::lease`] does.
-    pub fn new(peer: &'a Peer) -> BlockLease<'a> {
+    /// Returns a block, and waits until one is free, as for
+    /// [`crate::remote::Network::bounce_buffer`].
+    pub fn new(peer: &'a Peer) -> BounceBlock<'a> {
         let mut pause = Pause::default();
         loop {
-            if let Some(lease) = BlockLease::try_new(peer) {
-                return lease;
+            if let Some(buffer) = BounceBlock::try_new(peer) {
+                return buffer;
             }
             peer.core.poll_all();
             if pause.pause_for_any(peer.core.device.service().is_some()) {
@@ -55,9 +56,9 @@ impl<'a> BlockLease<'a> {
     }
 }
 
-const _: () = assert!(LEASE_BYTES == BLOCK_BYTES);
+const _: () = assert!(BOUNCE_BYTES == BLOCK_BYTES);
 
-impl Lease for BlockLease<'_> {
+impl BounceBuffer for BounceBlock<'_> {
     fn at(&self) -> *mut u8 {
         self.peer.core.blocks.at(self.block())
     }
@@ -122,7 +123,7 @@ impl Lease for BlockLease<'_> {
     }
 }
 
-impl Drop for BlockLease<'_> {
+impl Drop for BounceBlock<'_> {
     fn drop(&mut self) {
         // If this fails the connection is gone, and nothing arrives in the block any more.
         let _ = self.arrived();

@@ -1,4 +1,4 @@
-//! Tests of atomics on many words and of leases, on any device.
+//! Tests of atomics on many words and of bounce buffers, on any device.
 
 use super::super::pool::{BLOCK_BYTES, BLOCKS};
 use super::*;
@@ -50,19 +50,19 @@ pub fn what_is_read_into_a_block_is_written_from_there(open: Open) {
     let long: Vec<_> = vec![8..8, 80..1080, 4096..BLOCK_BYTES];
     let many: Vec<_> = (0..40).map(|index| 200 * index..200 * index + 160).collect();
     for parts in [few, long, many] {
-        let mut lease = peer.lease();
-        lease.read(target.at(0), 0..4096).unwrap();
-        lease.read(target.at(0), 4096..BLOCK_BYTES).unwrap();
-        lease.arrived().unwrap();
+        let mut buffer = peer.bounce_buffer();
+        buffer.read(target.at(0), 0..4096).unwrap();
+        buffer.read(target.at(0), 4096..BLOCK_BYTES).unwrap();
+        buffer.arrived().unwrap();
         let before: Vec<u64> = (0..WORDS).map(|index| target.word(index)).collect();
-        let words = lease.at().cast::<u64>();
+        let words = buffer.at().cast::<u64>();
         for (index, before) in before.iter().enumerate() {
             // SAFETY: the block is that long, and nothing else uses it.
             let word = unsafe { &mut *words.wrapping_add(index) };
             assert_eq!(word, before);
             *word = !*word;
         }
-        lease.write(target.at(0), &parts).unwrap();
+        buffer.write(target.at(0), &parts).unwrap();
         peer.flush().unwrap();
         for (index, before) in before.into_iter().enumerate() {
             let written = parts.iter().any(|part| part.contains(&(8 * index)));
@@ -73,21 +73,21 @@ pub fn what_is_read_into_a_block_is_written_from_there(open: Open) {
     }
 }
 
-pub fn leases_leave_half_of_the_blocks(open: Open) {
+pub fn bounce_buffers_leave_half_of_the_blocks(open: Open) {
     let (origin, target) = (open(), Side::new(open, 512));
     let peer = target.seen_by(&origin);
-    let mut leases: Vec<_> = std::iter::from_fn(|| peer.try_lease()).collect();
-    assert_eq!(leases.len(), BLOCKS / 2);
+    let mut buffers: Vec<_> = std::iter::from_fn(|| peer.try_bounce_buffer()).collect();
+    assert_eq!(buffers.len(), BLOCKS / 2);
     // A sending thread needs no more blocks than the other half has.
     for _ in 0..2 * BLOCKS {
         put(&peer, target.at(0), &[5; 512]).unwrap();
     }
     peer.flush().unwrap();
-    leases[0].read(target.at(0), 0..4096).unwrap();
-    // Dropping a lease waits for its READ, and the block is free for others.
-    leases.remove(0);
-    drop(peer.lease());
-    drop(leases);
+    buffers[0].read(target.at(0), 0..4096).unwrap();
+    // Dropping a buffer waits for its READ, and the block is free for others.
+    buffers.remove(0);
+    drop(peer.bounce_buffer());
+    drop(buffers);
     assert_eq!(origin.core.blocks.free(), BLOCKS);
 }
 
@@ -95,7 +95,7 @@ pub fn a_lost_peer_leaves_no_block_behind(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
     let peer = target.seen_by(&origin);
     let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
-    let (mut one, mut other) = (peer.lease(), peer.lease());
+    let (mut one, mut other) = (peer.bounce_buffer(), peer.bounce_buffer());
     let read = one.read(wrong, 0..8).and_then(|()| one.arrived());
     assert!(matches!(read, Err(Error::Lost { .. })));
     assert!(matches!(other.read(target.at(0), 0..8), Err(Error::Lost { .. })));
