@@ -3,11 +3,11 @@
 //! rule that is broken anywhere fails one test, which names every place.
 
 mod bare_numbers;
-mod circles;
+mod cycles;
 mod documents;
+mod layers;
 mod message_codes;
 mod prose;
-mod rooms;
 mod twins;
 
 use std::fs;
@@ -35,8 +35,9 @@ impl Source {
         self.path.starts_with("crates/")
     }
 
-    /// The room that it belongs to: `abi` for abi.rs and for everything in abi/.
-    fn room(&self) -> String {
+    /// The top-level module or crate that it belongs to: `abi` for abi.rs and for everything in
+    /// abi/.
+    fn layer(&self) -> String {
         let inner = self.inner();
         let first = inner.split('/').next().unwrap_or_default();
         first.strip_suffix(".rs").unwrap_or(first).to_owned()

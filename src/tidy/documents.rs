@@ -1,7 +1,7 @@
-//! Paths that the documents name exist. Not whether a link into the network answers, nor what a
-//! document says of a file. Invariant: what is left out is left out by its form, never by a list.
+//! Paths that the documents name exist. Not for links into the network, nor for what a document
+//! says of a file. Invariant: a word is left out by its form, never by a list.
 //!
-//! Looked at are the targets of links, and the words in backticks and in blocks of code, in pages
+//! The test checks the targets of links, and the words in backticks and in blocks of code, in pages
 //! and in comments of the sources. A word names something of this repository if it
 //! - consists of letters, digits and `_-./` alone and does not begin with `/` or `.`, so that
 //!   commands with placeholders like `<N>`, `$X` or `*` are left out,
@@ -11,8 +11,8 @@
 //!   like a source file and either has a folder in front or stands alone in its backticks, as
 //!   `acc.rs`.
 //!
-//! It is there if the path of a file or folder is that word or ends with it, `.rs` added if need
-//! be, if it is the number of a decision, or if a document makes the file (`<!-- file put.c -->`).
+//! It exists if the path of a file or folder is that word or ends with it, with or without `.rs`,
+//! if it is the number of a decision, or if a document makes the file (`<!-- file put.c -->`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// The words of a document that name what is not there, with their lines.
+    /// The words of a document whose files do not exist, with their lines.
     fn missing(&self, document: &Source) -> Vec<String> {
         let mut missing = Vec::new();
         let mut in_code = false;
@@ -157,7 +157,7 @@ fn documents() -> Vec<Source> {
 
 /// The comments of the sources, each in its line. Not those of this test, which have examples.
 fn comments() -> impl Iterator<Item = Source> {
-    let others = sources().into_iter().filter(|source| source.room() != "tidy");
+    let others = sources().into_iter().filter(|source| source.layer() != "tidy");
     others.map(|Source { path, text }| {
         let comment = |line: &str| {
             let line = line.trim_start();
@@ -167,7 +167,7 @@ fn comments() -> impl Iterator<Item = Source> {
     })
 }
 
-/// All files and folders below `folder`, but those of git and of builds.
+/// Adds all files and folders below `folder`, except those of git and of builds.
 fn paths(folder: &Path, found: &mut BTreeSet<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -25,7 +25,7 @@ fn product_code(source: &Source) -> String {
 
 /// The sources of the library and the programs, without tests.
 fn product() -> Vec<Source> {
-    let is_product = |source: &Source| !is_test(source) && source.room() != "tidy";
+    let is_product = |source: &Source| !is_test(source) && source.layer() != "tidy";
     sources().into_iter().filter(is_product).collect()
 }
 
@@ -99,7 +99,7 @@ fn misused(texts: &BTreeMap<String, &str>, sources: &[Source]) -> Vec<String> {
 #[test]
 fn every_line_but_information_has_a_code() {
     // The programs and libfompi_next.so say which of them prints.
-    let is_other = |source: &Source| ["cli", "next", "selftest"].contains(&&*source.room());
+    let is_other = |source: &Source| ["cli", "next", "selftest"].contains(&&*source.layer());
     let library: Vec<_> = product().into_iter().filter(|source| !is_other(source)).collect();
     hold("style.md, ERRORS: print a `Line` of a message", &writers(&library));
 }

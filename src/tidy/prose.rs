@@ -1,4 +1,4 @@
-//! Words and phrases that comments, documents and the sentences of the conformance rows no longer
+//! Words and phrases that comments, documents and the sentences of the conformance rows must not
 //! use. Not a judge of style: a phrase is in a list only if no text has it, so the lists can stay
 //! as they are or grow. Invariant: a phrase counts if it is between the ends of words, in any case
 //! and across line breaks, unless it is a name in backticks.
@@ -155,7 +155,7 @@ fn texts_have_no_banned_phrase() {
     }
     pages.retain(|page| page.path != SHOWS);
     pages.extend(rows.iter().map(sentences_of));
-    pages.extend(sources().iter().filter(|source| source.room() != "tidy").map(comments_of));
+    pages.extend(sources().iter().filter(|source| source.layer() != "tidy").map(comments_of));
     let programs: Vec<Source> = programs.iter().map(comments_of).collect();
     let mut broken: Vec<String> =
         pages.iter().chain(&programs).flat_map(|text| banned_in(text, BANNED)).collect();

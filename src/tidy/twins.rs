@@ -1,4 +1,4 @@
-//! One noun, one type: no two public types of different rooms have one name, and no two files of
+//! One noun, one type: no two public types of different layers have one name, and no two files of
 //! the sources. Not for tests, nor for `mod.rs` and `lib.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +11,13 @@ pub fn is_test(source: &Source) -> bool {
     source.inner().split('/').any(|part| of_tests.contains(&part))
 }
 
-/// The part of a path that makes a room for names: `fabric/verbs`, but `window` for all of it.
-fn room_of_names(source: &Source) -> String {
+/// The part of a path that is a namespace: `fabric/verbs`, but `window` for all of it.
+fn namespace_of(source: &Source) -> String {
     let inner = source.inner();
     let parts: Vec<&str> = inner.split('/').collect();
     match parts[..] {
         ["fabric", inner, _, ..] => format!("fabric/{inner}"),
-        [room, _, ..] => room.to_owned(),
+        [layer, _, ..] => layer.to_owned(),
         [file, ..] => file.to_owned(),
         [] => String::new(),
     }
@@ -60,7 +60,7 @@ fn named(twins: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
 fn type_twins(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     twins(
         sources.iter().filter(|source| !is_test(source)).flat_map(|source| {
-            types_of(source).into_iter().map(|name| (name, room_of_names(source)))
+            types_of(source).into_iter().map(|name| (name, namespace_of(source)))
         }),
     )
 }
@@ -73,7 +73,7 @@ fn file_twins(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn no_two_rooms_have_a_type_of_one_name() {
+fn no_two_layers_have_a_type_of_one_name() {
     hold("style.md, Names: types", &named(&type_twins(&sources())));
 }
 

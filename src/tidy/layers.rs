@@ -3,7 +3,7 @@
 //! manifests say what they may name. Invariant: a name on the page that nothing in the sources
 //! needs is wrong, too.
 //!
-//! The page has a table of the modules, one row for each, the upper floors first. Its second column
+//! The page has a table of the modules, one row for each, the upper layers first. Its second column
 //! holds the modules that the first may name. A row whose first column holds paths adds to what
 //! these files may name.
 
@@ -15,10 +15,10 @@ use super::{Source, code_of, hold, named_from_crate, sources, words};
 
 const TABLE: &str = "| module | may name |";
 
-/// What a page says of rooms.
+/// The rules that a page has for layers.
 struct Rules {
-    /// the rooms from the top down, and what each may name
-    rooms: Vec<(String, Vec<String>)>,
+    /// the layers from the top down, and what each may name
+    layers: Vec<(String, Vec<String>)>,
     /// beginnings of paths below `src`, and what else these may name
     also: Vec<(String, Vec<String>)>,
 }
@@ -30,17 +30,17 @@ fn quoted(text: &str) -> Vec<String> {
 
 impl Rules {
     fn of(page: &str) -> Rules {
-        let (_, table) = page.split_once(TABLE).expect("a table of the rooms");
-        let (mut rooms, mut also) = (Vec::new(), Vec::new());
+        let (_, table) = page.split_once(TABLE).expect("a table of the layers");
+        let (mut layers, mut also) = (Vec::new(), Vec::new());
         for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
             let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
             assert_eq!(cells.len(), 2, "a row of two columns: {row}");
             for name in quoted(cells[0]) {
-                let list = if name.contains('/') { &mut also } else { &mut rooms };
+                let list = if name.contains('/') { &mut also } else { &mut layers };
                 list.push((name, quoted(cells[1])));
             }
         }
-        Rules { rooms, also }
+        Rules { layers, also }
     }
 
     fn of_this_repository() -> Rules {
@@ -48,61 +48,61 @@ impl Rules {
         Rules::of(&fs::read_to_string(page).unwrap())
     }
 
-    /// The place of a room in the table.
-    fn floor(&self, room: &str) -> Option<usize> {
-        self.rooms.iter().position(|(name, _)| name == room)
+    /// The place of a layer in the table.
+    fn index(&self, layer: &str) -> Option<usize> {
+        self.layers.iter().position(|(name, _)| name == layer)
     }
 
-    /// Where the table does not fit to itself: a room that names one above it, or none.
+    /// Where the table contradicts itself: a layer may name one above it, or one without a row.
     fn upward(&self) -> Vec<String> {
         let mut broken = Vec::new();
-        for (floor, (room, below)) in self.rooms.iter().enumerate() {
-            for name in below.iter().filter(|name| self.floor(name) <= Some(floor)) {
-                broken.push(format!("{room} may name {name}, which is no row below it"));
+        for (index, (layer, below)) in self.layers.iter().enumerate() {
+            for name in below.iter().filter(|name| self.index(name) <= Some(index)) {
+                broken.push(format!("{layer} may name {name}, which is no row below it"));
             }
         }
         broken
     }
 
-    /// Where the sources do not fit to the table, in either direction.
-    fn broken_rooms(&self, sources: &[Source]) -> Vec<String> {
+    /// Where the sources and the table contradict each other, in either direction.
+    fn broken_layers(&self, sources: &[Source]) -> Vec<String> {
         let mut broken = self.upward();
         let mut needed = BTreeSet::new();
         let mut seen = BTreeSet::new();
         for source in sources.iter().filter(|source| !source.is_of_crate()) {
-            let room = source.room();
-            let Some(floor) = self.floor(&room) else {
-                if source.inner().contains('/') && room != "tidy" {
-                    broken.push(format!("{}: {room} has no row", source.path));
+            let layer = source.layer();
+            let Some(index) = self.index(&layer) else {
+                if source.inner().contains('/') && layer != "tidy" {
+                    broken.push(format!("{}: {layer} has no row", source.path));
                 }
                 continue;
             };
-            seen.insert(room.clone());
+            seen.insert(layer.clone());
             let also = self.also.iter().filter(|(path, _)| source.inner().starts_with(path));
             for (number, named) in named_from_crate(&code_of(&source.text)) {
-                if named == room || self.floor(named).is_none() {
+                if named == layer || self.index(named).is_none() {
                     continue;
                 }
-                let mut rows = also.clone().chain([&self.rooms[floor]]);
+                let mut rows = also.clone().chain([&self.layers[index]]);
                 match rows.find(|(_, names)| names.iter().any(|name| name == named)) {
                     Some((row, _)) => _ = needed.insert((row.as_str(), named.to_owned())),
-                    None => broken.push(format!("{}:{number}: {room} names {named}", source.path)),
+                    None => broken.push(format!("{}:{number}: {layer} names {named}", source.path)),
                 }
             }
         }
-        for (row, names) in self.rooms.iter().chain(&self.also) {
+        for (row, names) in self.layers.iter().chain(&self.also) {
             let unused = names.iter().filter(|name| !needed.contains(&(row, (*name).clone())));
             broken.extend(unused.map(|name| format!("{row} may name {name}, and does not")));
         }
-        let rooms = self.rooms.iter().filter(|(room, _)| !seen.contains(room));
-        broken.extend(rooms.map(|(room, _)| format!("there is no room {room}")));
+        let layers = self.layers.iter().filter(|(layer, _)| !seen.contains(layer));
+        broken.extend(layers.map(|(layer, _)| format!("there is no layer {layer}")));
         broken
     }
 }
 
 #[test]
-fn rooms_depend_one_way() {
-    hold("style.md, Modules", &Rules::of_this_repository().broken_rooms(&sources()));
+fn layers_depend_one_way() {
+    hold("style.md, Modules", &Rules::of_this_repository().broken_layers(&sources()));
 }
 
 /// Where files name the RDMA device that may not: verbs outside of fabric and of the settings, and
@@ -170,19 +170,19 @@ fn small() -> Vec<Source> {
 #[test]
 fn what_fits_to_the_page_is_not_complained_about() {
     let rules = Rules::of(PAGE);
-    assert_eq!(rules.broken_rooms(&small()), [""; 0]);
+    assert_eq!(rules.broken_layers(&small()), [""; 0]);
 }
 
 #[test]
 fn a_wrong_row_is_noticed() {
     let said = |from: &str, to: &str| {
         assert_eq!(PAGE.matches(from).count(), 1, "{from}");
-        Rules::of(&PAGE.replace(from, to)).broken_rooms(&small())
+        Rules::of(&PAGE.replace(from, to)).broken_layers(&small())
     };
     assert_eq!(said("| `b` | `c` |", "| `b` | nothing |"), ["src/b/mod.rs:1: b names c"]);
     assert_eq!(said("`c/x.rs`, ", ""), ["src/c/x.rs:1: c names b"]);
     assert_eq!(said("| `c/x", "| `c/mod.rs`, `c/x"), ["c/mod.rs may name b, and does not"]);
-    assert_eq!(said("| nothing |\n", "| nothing |\n| `e` | nothing |\n"), ["there is no room e"]);
+    assert_eq!(said("| nothing |\n", "| nothing |\n| `e` | nothing |\n"), ["there is no layer e"]);
     let swapped =
         said("| `a` | `b`, `c` |\n| `b` | `c` |\n", "| `b` | `c` |\n| `a` | `b`, `c` |\n");
     assert_eq!(swapped, ["a may name b, which is no row below it"]);

@@ -1,17 +1,18 @@
-//! No circle inside a room: the files of a room name each other in one direction, as rooms do.
-//! There is an arrow from a file to each other file of its room whose items it names, in a `use` or
-//! in a path. An item that is passed on by another `use` counts for the file in which it stands. A
-//! `mod.rs` is a file as any other: it may declare its files and pass their names on, but if it
-//! names what they hold, that is an arrow. Tests are left out.
+//! No cycle inside a layer, which is a top-level module of the library's own crate, or a crate: its
+//! files name each other in one direction, as layers do. There is an edge from a file to each other
+//! file of its layer whose items it names, in a `use` or in a path. An item that is passed on by
+//! another `use` counts for the file in which it stands. A `mod.rs` is a file as any other: it may
+//! declare its files and pass their names on, but if it names what they hold, that is an edge.
+//! Tests are left out.
 //!
-//! Arrows that close circles today stand in [`LEFT`], which only gets shorter: one that closes no
-//! circle any more fails, too.
+//! The edges that close cycles are in [`LEFT`], which only gets shorter: one that closes no cycle
+//! fails, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Source, code_of, hold, sources, words};
 
-/// Arrows that close a circle: from a file, to a file.
+/// Edges that close a cycle: from a file, to a file.
 const LEFT: [(&str, &str); 4] = [
     ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
@@ -178,23 +179,23 @@ impl Modules {
         Some(further.unwrap_or(found))
     }
 
-    /// The arrows inside of rooms, by files.
-    fn arrows(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        let mut arrows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    /// The edges inside of layers, by files.
+    fn edges(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (path, module) in &self.0 {
             let full = module.named.iter().filter_map(|named| self.full(path, named, 8));
             for to in full.collect::<Vec<_>>().iter().filter_map(|full| self.place(full, 8)) {
                 if to != path && to[0] == path[0] {
-                    arrows.entry(&module.file).or_default().insert(&self.0[to].file);
+                    edges.entry(&module.file).or_default().insert(&self.0[to].file);
                 }
             }
         }
-        arrows
+        edges
     }
 }
 
-/// A way along the arrows from one file to another.
-fn way<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &str) -> Vec<&'a str> {
+/// Returns a path along the edges from one file to another.
+fn way<'a>(edges: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &str) -> Vec<&'a str> {
     let mut ways = vec![vec![from]];
     let mut seen = BTreeSet::from([from]);
     let mut next = 0;
@@ -203,7 +204,7 @@ fn way<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &st
         if last == to && way.len() > 1 {
             return way;
         }
-        for further in arrows.get(last).into_iter().flatten() {
+        for further in edges.get(last).into_iter().flatten() {
             if *further == to || seen.insert(further) {
                 ways.push([&way[..], &[further]].concat());
             }
@@ -213,43 +214,43 @@ fn way<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &st
     Vec::new()
 }
 
-/// Where the arrows do not fit to the list of those that are left.
+/// Where the edges differ from the list of those that are left.
 fn broken(modules: &Modules, left: &[(&str, &str)]) -> Vec<String> {
-    let mut arrows = modules.arrows();
+    let mut edges = modules.edges();
     let mut broken = Vec::new();
     let mut removed = Vec::new();
     for (from, to) in left {
-        match arrows.get_mut(from).and_then(|named| named.take(to)) {
+        match edges.get_mut(from).and_then(|named| named.take(to)) {
             Some(to) => removed.push((*from, to)),
-            None => broken.push(format!("{from} -> {to} is in the list, and is no arrow")),
+            None => broken.push(format!("{from} -> {to} is in the list, and is no edge")),
         }
     }
     let mut told = BTreeSet::new();
-    for file in arrows.keys() {
-        let circle = way(&arrows, file, file);
-        if !circle.is_empty() && told.is_disjoint(&circle.iter().copied().collect()) {
-            told.extend(circle.iter().copied());
-            broken.push(circle.join(" -> "));
+    for file in edges.keys() {
+        let cycle = way(&edges, file, file);
+        if !cycle.is_empty() && told.is_disjoint(&cycle.iter().copied().collect()) {
+            told.extend(cycle.iter().copied());
+            broken.push(cycle.join(" -> "));
         }
     }
     for (from, to) in removed {
-        if way(&arrows, to, from).is_empty() {
-            broken.push(format!("{from} -> {to} is in the list, and closes no circle"));
+        if way(&edges, to, from).is_empty() {
+            broken.push(format!("{from} -> {to} is in the list, and closes no cycle"));
         }
     }
     broken
 }
 
 #[test]
-fn files_of_a_room_name_each_other_one_way() {
-    hold("style.md, Modules: circles", &broken(&Modules::of(&sources()), &LEFT));
+fn files_of_a_layer_name_each_other_one_way() {
+    hold("style.md, Modules: cycles", &broken(&Modules::of(&sources()), &LEFT));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The modules of a room `a` with these files and texts.
+    /// The modules of a layer `a` with these files and texts.
     fn modules(files: &[(&str, &str)]) -> Modules {
         let source = |(path, text): &(&str, &str)| Source {
             path: format!("src/a/{path}"),
@@ -263,21 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_through_groups_paths_and_names_that_are_passed_on() {
+    fn a_cycle_is_found_through_groups_paths_and_names_that_are_passed_on() {
         let one = "mod b;\nmod c;\npub use b::{\n    d::{self, E as F},\n    Thing,\n};\n";
         let two = "use crate::a::c::{x, y::Y};\npub struct Thing;\n";
-        let circle = ["a/b.rs -> a/c.rs -> a/b.rs"];
+        let cycle = ["a/b.rs -> a/c.rs -> a/b.rs"];
         for three in ["use super::Thing;", "use crate::{z, a::{Thing}};", "fn f(_: super::b::X) {}"]
         {
             let files = [("mod.rs", one), ("b.rs", two), ("c.rs", three)];
-            assert_eq!(found(&files, &[]), circle, "{three}");
+            assert_eq!(found(&files, &[]), cycle, "{three}");
         }
         let files = [("mod.rs", one), ("b.rs", two), ("c.rs", "use super::Other;\n")];
         assert_eq!(found(&files, &[]), [""; 0]);
     }
 
     #[test]
-    fn what_tests_comments_and_texts_name_is_no_arrow() {
+    fn what_tests_comments_and_texts_name_is_no_edge() {
         let one = "use super::c::x;\n#[cfg(test)]\nmod tests {\n    use super::c::y;\n}\n";
         let two = "// super::b::x\n/* use super::b; */\n#[cfg(all(test, not(loom)))]\n\
                    mod tests {\n    use crate::a::b::x;\n}\nconst A: &str = \"super::b::x\";\n";
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_that_is_left_must_be_there_and_close_a_circle() {
+    fn an_edge_that_is_left_must_be_there_and_close_a_cycle() {
         let files = [("mod.rs", ""), ("b.rs", "use super::c;\n"), ("c.rs", "use super::b;\n")];
         assert_eq!(found(&files, &[("a/c.rs", "a/b.rs")]), [""; 0]);
         let files = [("mod.rs", ""), ("b.rs", "use super::c;\n"), ("c.rs", "")];
@@ -293,8 +294,8 @@ mod tests {
         assert_eq!(
             found(&files, &left),
             [
-                "a/c.rs -> a/b.rs is in the list, and is no arrow",
-                "a/b.rs -> a/c.rs is in the list, and closes no circle"
+                "a/c.rs -> a/b.rs is in the list, and is no edge",
+                "a/b.rs -> a/c.rs is in the list, and closes no cycle"
             ]
         );
     }
