@@ -234,17 +234,17 @@ impl Books {
     ) -> core::result::Result<(), (NotAdopted, u64)> {
         let stays = |why| (why, 0);
         if !part.is_plain_data {
-            return Err(stays(NotAdopted::Said));
+            return Err(stays(NotAdopted::Advised));
         }
         let end = part.address + part.bytes;
         if is_used_to_move(part.address, end) {
             return Err(stays(NotAdopted::Stack));
         }
-        let wishes = quiet.permits(part.address, end).map_err(stays)?;
+        let kept_flags = quiet.permits(part.address, end).map_err(stays)?;
         let tools = self.tools.as_ref().ok_or(stays(NotAdopted::Failed))?;
         let (pagemap, address, bytes) = (&tools.pagemap, part.address, part.bytes);
         let room = lease.room(part.address, part.origin(lease));
-        let moved = PageMove { pagemap, address, bytes, room, wishes };
+        let moved = PageMove { pagemap, address, bytes, room, kept_flags };
         // SAFETY: the pages of the lease lie there, as /proc/self/maps shows, and may be read
         // and written; the ranks of the node are quiet; no window is over them any more, and this
         // thread does not use them.

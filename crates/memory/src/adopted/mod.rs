@@ -235,7 +235,7 @@ fn move_in(
     let Stretch { first, end, .. } = *stretch;
     let bytes = end - first;
     let areas = policy::of_areas(areas, first, end)?;
-    let wishes = quiet.permits(first, end)?;
+    let kept_flags = quiet.permits(first, end)?;
     let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
     let pagemap = &tools.pagemap;
     let huge = bytes >= HUGE && quiet.has_huge_page(first, end);
@@ -247,7 +247,7 @@ fn move_in(
     if !discards::note(first, end, room.mapped) {
         return Err(NotAdopted::NoMemory);
     }
-    let moved = PageMove { pagemap, address: first, bytes, room, wishes };
+    let moved = PageMove { pagemap, address: first, bytes, room, kept_flags };
     // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
     // this thread; the ranks of the node are quiet (`take`); the lease is new.
     if let Err(halted) = unsafe { moved.move_in(&areas) } {

@@ -16,7 +16,7 @@ use super::refusal::{Adoption, NotAdopted};
 use crate::gpu;
 use crate::number::Number;
 use crate::sys::adopt::areas::{Area, AreaContent};
-use crate::sys::adopt::smaps::{Said, Smaps, Wishes};
+use crate::sys::adopt::smaps::{KeptFlags, Smaps, VmFlags};
 use crate::sys::adopt::{open_files, process_state};
 use crate::sys::{memory_limits, page_bytes, process, vm};
 
@@ -61,12 +61,12 @@ pub fn of_process_now() -> Adoption<Smaps> {
     Ok(smaps)
 }
 
-/// Whether the pages from `first` to `end` may move, by what the program has said of them. Returns
-/// what a new mapping there is told.
-pub fn of_flags(smaps: &Smaps, first: u64, end: u64) -> Adoption<Wishes> {
-    match smaps.said_of(first, end) {
-        Said::Plain(wishes) => Ok(wishes),
-        Said::Else => Err(NotAdopted::Said),
+/// Whether the pages from `first` to `end` may move, by the flags of their mappings. Returns the
+/// flags that a new mapping there gets.
+pub fn of_flags(smaps: &Smaps, first: u64, end: u64) -> Adoption<KeptFlags> {
+    match smaps.vm_flags(first, end) {
+        VmFlags::Plain(kept_flags) => Ok(kept_flags),
+        VmFlags::Other => Err(NotAdopted::Advised),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::policy;
 use super::refusal::{Adoption, NotAdopted};
 use crate::sys::adopt::helper_threads::OtherThreads;
-use crate::sys::adopt::smaps::{Smaps, Wishes};
+use crate::sys::adopt::smaps::{KeptFlags, Smaps};
 use core::cell::OnceCell;
 
 /// A proof that the ranks of this node are quiet: while it lives, no thread of the job on this node
@@ -35,9 +35,9 @@ impl Quiet {
         Quiet { others, process: OnceCell::new() }
     }
 
-    /// Whether the pages from `first` to `end` may move, by what this process has open and mapped
-    /// and by what the program has said of them. Returns what a new mapping there is told.
-    pub fn permits(&self, first: u64, end: u64) -> Adoption<Wishes> {
+    /// Whether the pages from `first` to `end` may move, by what this process has open and mapped,
+    /// and by the flags of their mappings. Returns the flags that a new mapping there gets.
+    pub fn permits(&self, first: u64, end: u64) -> Adoption<KeptFlags> {
         policy::of_flags(self.process()?, first, end)
     }
 

@@ -47,7 +47,7 @@ reasons! {
     HugePages "the memory has reserved huge pages",
     Special "the memory belongs to a device or to the kernel",
     /// mlock, mprotect, madvise, a userfaultfd, ...
-    Said "the program has locked, named, or advised the system about the memory",
+    Advised "the program has locked, named, or advised the system about the memory",
     Device "a device or io_uring may use memory of the process",
     Held "a device, a transfer or a pipe holds a page of the memory",
     OnlyEdges "its pages hold other objects, which another thread may use",

@@ -19,7 +19,7 @@
 
 use super::memory_nodes::{self, NodePolicy, PageNodes};
 use super::move_lock::StepLock;
-use super::smaps::Wishes;
+use super::smaps::KeptFlags;
 use super::unshared::{self, Addresses, BLOCK};
 use crate::data_runs::DataRuns;
 use crate::error::{Error, Result};
@@ -50,8 +50,8 @@ pub struct PageMove<'a> {
     pub bytes: u64,
     /// the part of the segment
     pub room: Room,
-    /// what a new mapping there is told
-    pub wishes: Wishes,
+    /// the flags that a new mapping gets
+    pub kept_flags: KeptFlags,
 }
 
 /// A move that has ended too early.
@@ -237,7 +237,7 @@ impl<'a> PageMove<'a> {
 
     fn map_there(&self, flags: i32, descriptor: i32, offset: u64) -> Result<()> {
         let (at, length) = (self.address, self.bytes.to_usize());
-        let flags = if self.wishes.no_reserve { flags | libc::MAP_NORESERVE } else { flags };
+        let flags = if self.kept_flags.no_reserve { flags | libc::MAP_NORESERVE } else { flags };
         // SAFETY: it replaces pages that the caller of the move has vouched for.
         match unsafe {
             libc::syscall(libc::SYS_mmap, at, length, RIGHTS, flags, descriptor, offset)
@@ -252,7 +252,7 @@ impl<'a> PageMove<'a> {
 
     /// Gives a new mapping the advice that the program has given the one before.
     fn advise(&self) {
-        if self.wishes.huge {
+        if self.kept_flags.huge {
             let (at, length) = (self.address, self.bytes.to_usize());
             // SAFETY: it changes no byte.
             unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_HUGEPAGE) };
@@ -273,7 +273,7 @@ impl<'a> PageMove<'a> {
         let at = ptr::with_exposed_provenance_mut(self.address.to_usize());
         let (length, offset) = (self.bytes.to_usize(), self.room.offset.cast_signed());
         let mut flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        if self.wishes.no_reserve {
+        if self.kept_flags.no_reserve {
             flags |= libc::MAP_NORESERVE;
         }
         // If this fails, caches keep their registrations of the pages, and the kernel reports it.

@@ -1,25 +1,25 @@
-//! Advice that the program has given for its memory: the flags of each mapping in /proc/self/smaps,
+//! The flags of each mapping in /proc/self/smaps, which show the program's advice for its memory,
 //! and other facts in that file.
 
 use crate::proc_text;
 use std::fs;
 
-/// Advice that the program has given for a range of memory, which is repeated for a new mapping.
+/// Flags of a range of memory that a new mapping gets, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct KeptFlags {
     /// huge pages are wanted (MADV_HUGEPAGE)
     pub huge: bool,
     /// no memory is set aside (MAP_NORESERVE), as jemalloc and arenas of glibc have it
     pub no_reserve: bool,
 }
 
-/// What the flags of a range say.
+/// The flags of a range (`VmFlags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// nothing that a new mapping would lose
-    Plain(Wishes),
-    /// something else
-    Else,
+pub enum VmFlags {
+    /// none that a new mapping would lose
+    Plain(KeptFlags),
+    /// others
+    Other,
 }
 
 /// Flags of all memory that may be read and written: rights, accounting, and whether it was
@@ -35,7 +35,7 @@ const HUGE: [&str; 2] = ["AnonHugePages:", "ShmemPmdMapped:"];
 struct Mapped {
     first: u64,
     end: u64,
-    said: Said,
+    flags: VmFlags,
     has_huge_page: bool,
 }
 
@@ -61,8 +61,8 @@ impl Smaps {
         let (mut has_device, mut is_valgrind) = (false, false);
         for line in text.lines() {
             if let Some(flags) = line.strip_prefix("VmFlags:") {
-                let said = if is_marked { Said::Else } else { said(flags) };
-                mappings.push(Mapped { first: range.0, end: range.1, said, has_huge_page });
+                let flags = if is_marked { VmFlags::Other } else { parse_flags(flags) };
+                mappings.push(Mapped { first: range.0, end: range.1, flags, has_huge_page });
             } else if let Some(key) = line.strip_prefix("ProtectionKey:") {
                 is_marked |= key.trim() != "0";
             } else if let Some(size) = HUGE.iter().find_map(|kind| line.strip_prefix(kind)) {
@@ -89,25 +89,25 @@ impl Smaps {
         self.over(first, end).any(|mapped| mapped.has_huge_page)
     }
 
-    /// Returns the advice that the program has given for a range of addresses.
-    pub fn said_of(&self, first: u64, end: u64) -> Said {
-        let mut said = self.over(first, end).map(|mapped| mapped.said);
-        let Some(one) = said.next() else { return Said::Else };
-        if said.all(|other| other == one) { one } else { Said::Else }
+    /// Returns the flags of a range of addresses; `Other` if its mappings differ.
+    pub fn vm_flags(&self, first: u64, end: u64) -> VmFlags {
+        let mut flags = self.over(first, end).map(|mapped| mapped.flags);
+        let Some(one) = flags.next() else { return VmFlags::Other };
+        if flags.all(|other| other == one) { one } else { VmFlags::Other }
     }
 }
 
-fn said(flags: &str) -> Said {
-    let mut wishes = Wishes::default();
+fn parse_flags(flags: &str) -> VmFlags {
+    let mut kept_flags = KeptFlags::default();
     for flag in flags.split_ascii_whitespace() {
         match flag {
-            "hg" => wishes.huge = true,
-            "nr" => wishes.no_reserve = true,
+            "hg" => kept_flags.huge = true,
+            "nr" => kept_flags.no_reserve = true,
             _ if PLAIN.contains(&flag) => {}
-            _ => return Said::Else,
+            _ => return VmFlags::Other,
         }
     }
-    Said::Plain(wishes)
+    VmFlags::Plain(kept_flags)
 }
 
 #[cfg(test)]
@@ -121,24 +121,24 @@ mod tests {
                     5000-6000 rw-p 00000000 00:00 0 \nVmFlags: rd wr mr mw me ac hg \n\
                     6000-7000 rw-s 00000000 00:01 7  /dev/shm/a\nVmFlags: rd wr sh mr mw me ms \n";
         let smaps = Smaps::parse(text).unwrap();
-        let kept = Wishes { huge: false, no_reserve: true };
-        assert_eq!(said(" rd wr mr mw me nr sd "), Said::Plain(kept));
-        assert_eq!(smaps.said_of(0x1000, 0x3000), Said::Plain(Wishes::default()));
-        assert_eq!(smaps.said_of(0x2000, 0x3001), Said::Else);
+        let kept = KeptFlags { huge: false, no_reserve: true };
+        assert_eq!(parse_flags(" rd wr mr mw me nr sd "), VmFlags::Plain(kept));
+        assert_eq!(smaps.vm_flags(0x1000, 0x3000), VmFlags::Plain(KeptFlags::default()));
+        assert_eq!(smaps.vm_flags(0x2000, 0x3001), VmFlags::Other);
         assert_eq!(
-            smaps.said_of(0x5000, 0x6000),
-            Said::Plain(Wishes { huge: true, no_reserve: false })
+            smaps.vm_flags(0x5000, 0x6000),
+            VmFlags::Plain(KeptFlags { huge: true, no_reserve: false })
         );
-        assert_eq!(smaps.said_of(0x5000, 0x7000), Said::Else, "a part of it");
-        assert_eq!(smaps.said_of(0x6000, 0x7000), Said::Plain(Wishes::default()));
-        assert_eq!(smaps.said_of(0x4000, 0x5000), Said::Else, "not mapped");
+        assert_eq!(smaps.vm_flags(0x5000, 0x7000), VmFlags::Other, "a part of it");
+        assert_eq!(smaps.vm_flags(0x6000, 0x7000), VmFlags::Plain(KeptFlags::default()));
+        assert_eq!(smaps.vm_flags(0x4000, 0x5000), VmFlags::Other, "not mapped");
         let named = "1000-2000 rw-p 00000000 00:00 0   [anon:table]\nVmFlags: rd wr mr mw me ac \n";
-        assert_eq!(Smaps::parse(named).unwrap().said_of(0x1000, 0x2000), Said::Else);
-        for (key, expected) in [(0, Said::Plain(Wishes::default())), (3, Said::Else)] {
+        assert_eq!(Smaps::parse(named).unwrap().vm_flags(0x1000, 0x2000), VmFlags::Other);
+        for (key, expected) in [(0, VmFlags::Plain(KeptFlags::default())), (3, VmFlags::Other)] {
             let text = format!(
                 "1000-2000 rw-p 00000000 00:00 0 \nProtectionKey:         {key}\nVmFlags: rd wr \n"
             );
-            assert_eq!(Smaps::parse(&text).unwrap().said_of(0x1000, 0x2000), expected);
+            assert_eq!(Smaps::parse(&text).unwrap().vm_flags(0x1000, 0x2000), expected);
         }
         assert!(!smaps.has_device && !smaps.is_valgrind);
     }
@@ -176,6 +176,6 @@ mod tests {
         let memory = vec![1_u8; 1 << 20];
         let at = memory.as_ptr().addr() as u64;
         let smaps = Smaps::read().unwrap();
-        assert_ne!(smaps.said_of(at, at + (1 << 20)), Said::Else);
+        assert_ne!(smaps.vm_flags(at, at + (1 << 20)), VmFlags::Other);
     }
 }

@@ -265,10 +265,10 @@ fn huge_pages_are_huge_again() {
     assert!(is_huge() && memory.is_numbered());
 }
 
-/// Says something of the first page of some memory, which has the flag of that then.
-fn said(say: impl FnOnce(*mut libc::c_void, usize) -> i32) -> NotAdopted {
+/// Returns why memory is not adopted after `advise` was called for its first page.
+fn reason_after(advise: impl FnOnce(*mut libc::c_void, usize) -> i32) -> NotAdopted {
     let memory = Memory::numbered(3);
-    assert_eq!(say(memory.base.cast(), page_bytes() as usize), 0);
+    assert_eq!(advise(memory.base.cast(), page_bytes() as usize), 0);
     take_all(memory.at(), 3 * page_bytes()).unwrap_err()
 }
 
@@ -276,10 +276,12 @@ fn said(say: impl FnOnce(*mut libc::c_void, usize) -> i32) -> NotAdopted {
 fn memory_of_which_the_program_has_said_something_stays() {
     for advice in [libc::MADV_DONTDUMP, libc::MADV_DONTFORK, libc::MADV_WIPEONFORK] {
         // SAFETY: the first page of the test's memory.
-        assert_eq!(said(|at, bytes| unsafe { libc::madvise(at, bytes, advice) }), NotAdopted::Said);
+        let reason = reason_after(|at, bytes| unsafe { libc::madvise(at, bytes, advice) });
+        assert_eq!(reason, NotAdopted::Advised);
     }
     // SAFETY: the first page of the test's memory; `munmap` unlocks it.
-    assert_eq!(said(|at, bytes| unsafe { libc::mlock(at, bytes) }), NotAdopted::Said);
+    let reason = reason_after(|at, bytes| unsafe { libc::mlock(at, bytes) });
+    assert_eq!(reason, NotAdopted::Advised);
 }
 
 #[test]
@@ -290,7 +292,7 @@ fn what_the_program_says_of_adopted_memory_is_kept() {
     let (third, rights) = (memory.base.wrapping_add(2 * page), libc::PROT_READ);
     // SAFETY: a page of the test's memory.
     assert_eq!(unsafe { libc::mprotect(third.cast(), page, rights) }, 0);
-    assert_eq!(give_back(adopted), Err(NotAdopted::Said));
+    assert_eq!(give_back(adopted), Err(NotAdopted::Advised));
     let plain: Vec<bool> = memory.areas().iter().map(|area| area.is_plain_data).collect();
     assert_eq!(plain, [true, false, true]);
     assert!(memory.is_numbered());

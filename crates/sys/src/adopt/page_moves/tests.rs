@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::adopt::areas;
-use crate::adopt::smaps::{Said, Smaps};
+use crate::adopt::smaps::{Smaps, VmFlags};
 use crate::resident;
 use crate::segment::{Mapping, Segment};
 use std::fs::File;
@@ -67,7 +67,7 @@ impl Stage {
         let mapped = self.mapping.base().wrapping_add(AHEAD as usize);
         let room = Room { descriptor: Some(self.segment.name().fd), offset: AHEAD, mapped };
         let (address, bytes) = (self.address, PAGES * page_bytes());
-        PageMove { pagemap: &self.pagemap, address, bytes, room, wishes: Wishes::default() }
+        PageMove { pagemap: &self.pagemap, address, bytes, room, kept_flags: KeptFlags::default() }
     }
 
     fn move_in(&self) -> core::result::Result<(), Halted> {
@@ -180,23 +180,23 @@ fn pages_that_something_holds_stay_where_they_are() {
 fn pages_that_stay_keep_the_advice_of_the_program() {
     on_stage("pages_that_stay_keep_the_advice_of_the_program", |stage| {
         let (end, bytes) = (stage.address + PAGES * page_bytes(), PAGES * page_bytes());
-        let advised = || Smaps::read().unwrap().said_of(stage.address, end);
-        let wishes = Wishes { huge: true, no_reserve: false };
+        let advised = || Smaps::read().unwrap().vm_flags(stage.address, end);
+        let kept_flags = KeptFlags { huge: true, no_reserve: false };
         // SAFETY: it changes no byte.
         unsafe { libc::madvise(stage.page(0).cast(), bytes as usize, libc::MADV_HUGEPAGE) };
-        assert_eq!(advised(), Said::Plain(wishes));
-        let whole = PageMove { wishes, ..stage.whole() };
+        assert_eq!(advised(), VmFlags::Plain(kept_flags));
+        let whole = PageMove { kept_flags, ..stage.whole() };
         // SAFETY: pages of this stage, which no other code uses.
         unsafe { whole.move_in(&[end]) }.unwrap();
-        assert_eq!(advised(), Said::Plain(wishes));
+        assert_eq!(advised(), VmFlags::Plain(kept_flags));
         let lent = stage.lend(0);
         // SAFETY: the same pages, which lie in the segment.
         assert!(is_held(&unsafe { whole.move_back() }.unwrap_err()));
-        assert_eq!(advised(), Said::Plain(wishes));
+        assert_eq!(advised(), VmFlags::Plain(kept_flags));
         drop(lent);
         // SAFETY: as above.
         unsafe { whole.move_back() }.unwrap();
-        assert_eq!(advised(), Said::Plain(wishes));
+        assert_eq!(advised(), VmFlags::Plain(kept_flags));
     });
 }
 
