@@ -1,9 +1,9 @@
-//! Policy that decides whether a waiting rank stays awake before it sleeps. Staying awake saves a
-//! wake-up if the awaited rank runs meanwhile. Otherwise it takes the core from other threads of
-//! the program and from ranks that a yield does not reach, and a rank that has used its share of
-//! the core loses it to other programs just when the awaited rank is done. So after waits that
-//! stayed awake without a result, a rank sleeps at once in some waits, and then tries again. Not
-//! for waits between nodes, which always stay awake for a shorter time.
+//! Policy that decides whether a waiting rank spins before it sleeps, here called *stays awake*.
+//! This saves a wake-up if the awaited rank runs meanwhile. Otherwise it takes the core from other
+//! threads of the program and from ranks that a yield does not reach, and a rank that has used its
+//! share of the core loses it to other programs just when the awaited rank is done. So after waits
+//! that stayed awake without a result, a rank sleeps at once in some waits, and then stays awake
+//! again. Not for waits between nodes, which always stay awake for a shorter time.
 //!
 //! | a wait that stayed awake       | [`AwakeOutcome`] | the next waits           |
 //! |--------------------------------|------------------|--------------------------|

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use super::epoll::Epoll;
-use super::hand_over::Patience;
+use super::hand_over::TimerKind;
 use crate::error::{Error, Result};
 
 /// The event that wakes the thread for new connections, or to end.
@@ -57,8 +57,8 @@ impl Descriptors {
     }
 
     /// The timer.
-    pub fn timer(&self, which: Patience) -> &OwnedFd {
-        if which == Patience::Short { &self.short } else { &self.long }
+    pub fn timer(&self, which: TimerKind) -> &OwnedFd {
+        if which == TimerKind::Short { &self.short } else { &self.long }
     }
 
     /// Wakes the thread.

@@ -30,11 +30,11 @@ pub trait ThreadEvents {
     /// Removes a stream, and ends it.
     fn end(&self, stream: &Self::Stream);
     /// Wants an event of this timer. The thread then calls [`HandOver::send_gathered`].
-    fn start_timer(&self, which: Patience);
+    fn start_timer(&self, which: TimerKind);
     /// Wants no event of the short timer any more. One that has arrived may stay.
     fn stop_timer(&self);
     /// Takes the event of this timer.
-    fn take_timer(&self, which: Patience);
+    fn take_timer(&self, which: TimerKind);
 }
 
 type Shared<E> = Arc<Mutex<Unsent<<E as ThreadEvents>::Stream>>>;
@@ -48,19 +48,19 @@ pub struct HandOver<E: ThreadEvents> {
     numbers: AtomicU64,
 }
 
-/// One of the timers.
+/// The timers of the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// the short one
+pub enum TimerKind {
+    /// the short timer
     Short,
-    /// the long one
+    /// the long timer
     Long,
 }
 
 #[derive(Default)]
 struct Timer {
     runs: bool,
-    /// of the short one, the number of connections whose requests it is to send
+    /// of the short timer: the number of connections whose requests it is to send
     connections: usize,
     /// these connections, and others whose requests have been sent since the timer was started
     numbers: Vec<u64>,
@@ -127,7 +127,7 @@ impl<E: ThreadEvents> HandOver<E> {
         let mut timer = self.long.lock();
         timer.numbers.push(number);
         if !core::mem::replace(&mut timer.runs, true) {
-            self.events.start_timer(Patience::Long);
+            self.events.start_timer(TimerKind::Long);
         }
     }
 
@@ -137,7 +137,7 @@ impl<E: ThreadEvents> HandOver<E> {
         timer.connections += 1;
         timer.numbers.push(number);
         if !core::mem::replace(&mut timer.runs, true) {
-            self.events.start_timer(Patience::Short);
+            self.events.start_timer(TimerKind::Short);
         }
     }
 
@@ -157,9 +157,9 @@ impl<E: ThreadEvents> HandOver<E> {
     }
 
     /// Sends what the origins have gathered: the thread's part when a timer has ended.
-    pub fn send_gathered(&self, which: Patience) {
+    pub fn send_gathered(&self, which: TimerKind) {
         let numbers = {
-            let timer = if which == Patience::Short { &self.short } else { &self.long };
+            let timer = if which == TimerKind::Short { &self.short } else { &self.long };
             let mut timer = timer.lock();
             self.events.take_timer(which);
             timer.runs = false;
@@ -169,8 +169,8 @@ impl<E: ThreadEvents> HandOver<E> {
             let Some(unsent) = self.origins.lock().get(&number).cloned() else { continue };
             let mut unsent = unsent.lock();
             let is_wanted = match which {
-                Patience::Short => unsent.is_timed,
-                Patience::Long => core::mem::take(&mut unsent.is_timed_long),
+                TimerKind::Short => unsent.is_timed,
+                TimerKind::Long => core::mem::take(&mut unsent.is_timed_long),
             };
             if is_wanted {
                 // The failure is kept for the origin's next call.

@@ -5,7 +5,7 @@
 use std::io::{Error, Result};
 use std::sync::Mutex as Plain;
 
-use super::hand_over::{HandOver, Patience, ThreadEvents};
+use super::hand_over::{HandOver, ThreadEvents, TimerKind};
 use super::unsent::{RequestStream, Unsent};
 use crate::leaves::Leaves;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
@@ -74,8 +74,8 @@ struct Events {
 }
 
 impl Events {
-    fn timer(&self, which: Patience) -> &AtomicBool {
-        if which == Patience::Short { &self.short } else { &self.long }
+    fn timer(&self, which: TimerKind) -> &AtomicBool {
+        if which == TimerKind::Short { &self.short } else { &self.long }
     }
 }
 
@@ -95,7 +95,7 @@ impl ThreadEvents for Events {
         stream.0.is_closed.store(true, Release);
     }
 
-    fn start_timer(&self, which: Patience) {
+    fn start_timer(&self, which: TimerKind) {
         self.timer(which).swap(true, AcqRel);
     }
 
@@ -103,7 +103,7 @@ impl ThreadEvents for Events {
         self.short.swap(false, AcqRel);
     }
 
-    fn take_timer(&self, which: Patience) {
+    fn take_timer(&self, which: TimerKind) {
         self.timer(which).swap(false, AcqRel);
     }
 }
@@ -159,7 +159,7 @@ impl Origin {
 /// A turn of the thread. Returns whether there was an event.
 fn turn(all: &HandOver<Events>, sockets: &[(u64, Arc<Socket>)]) -> bool {
     let mut any = false;
-    for which in [Patience::Short, Patience::Long] {
+    for which in [TimerKind::Short, TimerKind::Long] {
         if all.events().timer(which).load(Acquire) {
             any = true;
             all.send_gathered(which);

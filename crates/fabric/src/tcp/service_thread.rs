@@ -19,7 +19,7 @@ use super::connections::{Connections, Server};
 use super::descriptors::{Descriptors, LONG, SHORT, TURN, WAKE, drain, failed, set_timer};
 use super::epoll::{Epoll, Events};
 use super::exposures::Exposures;
-use super::hand_over::{HandOver, Patience, ThreadEvents};
+use super::hand_over::{HandOver, ThreadEvents, TimerKind};
 use super::served::Served;
 use super::served_streams::SystemStreams;
 use super::unsent::Unsent;
@@ -207,8 +207,8 @@ impl ThreadEvents for Origins {
         unsafe { libc::shutdown(stream.as_raw_fd(), libc::SHUT_RDWR) };
     }
 
-    fn start_timer(&self, which: Patience) {
-        let time = if which == Patience::Short { SHORT_TIME } else { LONG_TIME };
+    fn start_timer(&self, which: TimerKind) {
+        let time = if which == TimerKind::Short { SHORT_TIME } else { LONG_TIME };
         set_timer(self.descriptors.timer(which), time);
     }
 
@@ -216,7 +216,7 @@ impl ThreadEvents for Origins {
         set_timer(&self.descriptors.short, Duration::ZERO);
     }
 
-    fn take_timer(&self, which: Patience) {
+    fn take_timer(&self, which: TimerKind) {
         drain(self.descriptors.timer(which));
     }
 }
@@ -259,8 +259,8 @@ fn serve(shared: &Shared) {
         for event in events.came() {
             match event.u64 {
                 WAKE => shared.adopt(),
-                SHORT => shared.unsent.send_gathered(Patience::Short),
-                LONG => shared.unsent.send_gathered(Patience::Long),
+                SHORT => shared.unsent.send_gathered(TimerKind::Short),
+                LONG => shared.unsent.send_gathered(TimerKind::Long),
                 TURN => {
                     drain(&descriptors.turn);
                     shared.connections.timer_ended();

@@ -1,9 +1,9 @@
-//! The greeting of two processes that connect: the question and the answer of a first contact, and
-//! how a connection is made of them. The device defines the end of a connection in them.
+//! The greeting of two processes that connect: the question and the answer of a first contact, from
+//! which each makes its end of the connection. The device defines the format of an end.
 //!
 //! | bytes  | contents of a question and of its answer                              |
 //! |--------|-----------------------------------------------------------------------|
-//! | 0      | [`NetworkKind`] of the device                                                |
+//! | 0      | [`NetworkKind`] of the device                                         |
 //! | 1      | `VERSION` of this table and of the device's end                       |
 //! | 2, 3   | answer: `errno`, why the target's end could not be made, or 0         |
 //! | 4..8   | `MAGIC`                                                               |
@@ -24,7 +24,7 @@ use crate::tcp::TcpDevice;
 const MAGIC: [u8; 4] = *b"fomp";
 const VERSION: u8 = 2;
 
-/// Name of a kind.
+/// Returns the name of a [`NetworkKind`] in a message.
 fn name(kind: u8) -> &'static str {
     match kind {
         _ if kind == NetworkKind::InfiniBand as u8 => "InfiniBand",

@@ -1,7 +1,7 @@
-//! The tables as C rows, which `c-tests/abi/constants.c` proves against an mpi.h.
+//! The tables of constants as C rows, which `c-tests/abi/constants.c` compares with an mpi.h.
 //!
-//! `scripts/dev/generate-constants` writes them; without it the tests here compare. A row is a
-//! macro call, so that the C program decides what to do with it:
+//! `scripts/dev/generate-constants` writes them, and the tests here compare them with the files. A
+//! row is a macro call, so the C program decides what to do with it:
 //! `INTEGER(name, value)`, `HANDLE(name, value)`,
 //! `HANDLE_OR_INTEL(name, value, value in Intel MPI)`, `DATATYPE(name, handle, size, extent)`.
 //! In Open MPI the value of a handle is the name of its data symbol.
@@ -107,7 +107,11 @@ fn agree(file: &str, rows: &str) {
         std::fs::write(&path, &text).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == text, "{} is old: run scripts/dev/generate-constants", path.display());
+    assert!(
+        committed == text,
+        "{} is outdated: run scripts/dev/generate-constants",
+        path.display()
+    );
 }
 
 #[test]
