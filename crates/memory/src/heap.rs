@@ -149,7 +149,7 @@ impl Drop for HeapRange {
         if self.pid == process::id() {
             let (offset, bytes) = self.emptied.unwrap_or((self.offset, whole(self.bytes)));
             if self.emptied.is_some() && self.chunk.give_back(offset, bytes).is_ok() {
-                return self.heap.books().give(self.chunk, offset, bytes, RangeState::Fresh);
+                return self.heap.state().give(self.chunk, offset, bytes, RangeState::Fresh);
             }
             self.heap.give_back(self.chunk, offset, bytes);
         }
@@ -157,7 +157,7 @@ impl Drop for HeapRange {
 }
 
 /// The state of a heap.
-struct Books {
+struct HeapState {
     /// the process that the state belongs to; 0: no process has used it
     pid: i32,
     chunks: Vec<(&'static Chunk, Ranges)>,
@@ -171,7 +171,7 @@ struct Books {
 
 /// A heap. The process has one; tests make their own.
 struct Heap {
-    books: Mutex<Books>,
+    state: Mutex<HeapState>,
     /// whether all allocated memory must have pages from the start
     backs: fn() -> bool,
 }
@@ -215,8 +215,8 @@ pub fn find(address: u64, bytes: u64) -> Option<HeapPlace> {
 
 /// Records that `ranks` ranks of a communicator share the memory of the node.
 pub fn shared_by(ranks: u32) {
-    let mut books = HEAP.books();
-    books.ranks = books.ranks.max(ranks);
+    let mut state = HEAP.state();
+    state.ranks = state.ranks.max(ranks);
 }
 
 /// Returns the bytes that a request occupies, in whole granules. At least one granule, so that
@@ -227,36 +227,36 @@ fn whole(bytes: u64) -> u64 {
 
 impl Heap {
     const fn new(backs: fn() -> bool) -> Heap {
-        let books = Books {
+        let state = HeapState {
             pid: 0,
             chunks: Vec::new(),
             allocated: BTreeMap::new(),
             inherited: Vec::new(),
             ranks: 0,
         };
-        Heap { books: Mutex::new(books), backs }
+        Heap { state: Mutex::new(state), backs }
     }
 
     /// Returns the state for this process.
-    fn books(&self) -> MutexGuard<'_, Books> {
-        let mut books = self.books.lock();
+    fn state(&self) -> MutexGuard<'_, HeapState> {
+        let mut state = self.state.lock();
         let pid = process::id();
-        if books.pid != pid {
-            let chunks = std::mem::take(&mut books.chunks);
-            books.inherited.extend(chunks.iter().map(|(chunk, _)| *chunk));
-            books.allocated.clear(); // leases of another process give nothing back
-            books.pid = pid;
+        if state.pid != pid {
+            let chunks = std::mem::take(&mut state.chunks);
+            state.inherited.extend(chunks.iter().map(|(chunk, _)| *chunk));
+            state.allocated.clear(); // leases of another process give nothing back
+            state.pid = pid;
         }
-        books
+        state
     }
 
     fn take(&'static self, bytes: u64, alignment: u64) -> Result<HeapRange> {
-        self.take_from(&mut self.books(), bytes, alignment)
+        self.take_from(&mut self.state(), bytes, alignment)
     }
 
     fn take_from(
         &'static self,
-        books: &mut MutexGuard<'_, Books>,
+        state: &mut MutexGuard<'_, HeapState>,
         bytes: u64,
         alignment: u64,
     ) -> Result<HeapRange> {
@@ -264,7 +264,7 @@ impl Heap {
         if bytes > i64::MAX as u64 || alignment > ALIGNMENT_MAX {
             return Err(Error::NoMemory { bytes });
         }
-        let pid = books.pid;
+        let pid = state.pid;
         let emptied = None;
         let lease = |chunk, offset, dirty| HeapRange {
             heap: self,
@@ -275,22 +275,22 @@ impl Heap {
             dirty,
             emptied,
         };
-        if let Some((chunk, offset)) = books.take(whole(bytes), alignment, RangeState::Used) {
+        if let Some((chunk, offset)) = state.take(whole(bytes), alignment, RangeState::Used) {
             return Ok(lease(chunk, offset, true));
         }
-        let (chunk, offset, taken) = books.take_fresh(whole(bytes), alignment)?;
+        let (chunk, offset, taken) = state.take_fresh(whole(bytes), alignment)?;
         // Backing many pages takes long, so the lock is released meanwhile.
         let back = || if (self.backs)() { chunk.back(offset, taken) } else { Ok(()) };
-        if MutexGuard::unlocked(books, back).is_err() {
+        if MutexGuard::unlocked(state, back).is_err() {
             // Some pages may have memory. If it cannot be given back, the range is never used
             // again.
             if chunk.give_back(offset, taken).is_ok() {
-                books.give(chunk, offset, taken, RangeState::Fresh);
+                state.give(chunk, offset, taken, RangeState::Fresh);
             }
             return Err(Error::NoMemory { bytes });
         }
         let end = offset + whole(bytes);
-        books.give(chunk, end, offset + taken - end, RangeState::Used);
+        state.give(chunk, end, offset + taken - end, RangeState::Used);
         Ok(lease(chunk, offset, false))
     }
 
@@ -298,38 +298,38 @@ impl Heap {
         assert!(bytes > 0 && (bytes | address).is_multiple_of(page_bytes()));
         let ahead = address % CHUNK_ALIGNMENT;
         let all = (ahead + bytes).next_multiple_of(CHUNK_ALIGNMENT);
-        let mut books = self.books();
-        let (chunk, first) = books.take_or_add(all, CHUNK_ALIGNMENT)?;
-        let (pid, offset, emptied) = (books.pid, first + ahead, Some((first, all)));
+        let mut state = self.state();
+        let (chunk, first) = state.take_or_add(all, CHUNK_ALIGNMENT)?;
+        let (pid, offset, emptied) = (state.pid, first + ahead, Some((first, all)));
         Ok(HeapRange { heap: self, pid, chunk, offset, bytes, dirty: false, emptied })
     }
 
     fn allocate(&'static self, bytes: u64, alignment: u64) -> Result<*mut u8> {
-        let mut books = self.books();
-        let lease = self.take_from(&mut books, bytes, alignment)?;
+        let mut state = self.state();
+        let lease = self.take_from(&mut state, bytes, alignment)?;
         let base = lease.base();
-        books.allocated.insert(base.addr(), lease);
+        state.allocated.insert(base.addr(), lease);
         Ok(base)
     }
 
     fn release(&self, base: *mut u8) -> bool {
-        let mut books = self.books();
-        let lease = books.allocated.remove(&base.addr());
+        let mut state = self.state();
+        let lease = state.allocated.remove(&base.addr());
         let inherited = |chunk: &&Chunk| chunk.offset_of(base.addr().to_u64(), 1).is_some();
-        let is_inherited = books.inherited.iter().any(inherited);
-        drop(books); // dropping the lease takes the lock
+        let is_inherited = state.inherited.iter().any(inherited);
+        drop(state); // dropping the lease takes the lock
         lease.is_some() || is_inherited
     }
 
     fn allocation(&self, address: u64, bytes: u64) -> Option<(u64, u64)> {
-        let books = self.books();
-        let (base, lease) = books.allocated.range(..=address.to_usize()).next_back()?;
+        let state = self.state();
+        let (base, lease) = state.allocated.range(..=address.to_usize()).next_back()?;
         let end = (*base).to_u64().checked_add(lease.bytes())?;
         (address.checked_add(bytes)? <= end).then_some(((*base).to_u64(), lease.bytes()))
     }
 
     fn find(&self, address: u64, bytes: u64) -> Option<HeapPlace> {
-        self.books().chunks.iter().find_map(|(chunk, _)| {
+        self.state().chunks.iter().find_map(|(chunk, _)| {
             let offset = chunk.offset_of(address, bytes)?;
             Some(HeapPlace { name: chunk.name, offset })
         })
@@ -339,21 +339,21 @@ impl Heap {
     /// the longest runs first. That takes long, so the lock is released meanwhile; no request can
     /// get these pages then.
     fn give_back(&self, chunk: &'static Chunk, offset: u64, bytes: u64) {
-        let mut books = self.books();
-        books.give(chunk, offset, bytes, RangeState::Used);
-        let bound = books.bound();
-        while books.kept() > bound {
-            let Some((chunk, offset, bytes)) = books.take_longest() else { return };
-            let given = MutexGuard::unlocked(&mut books, || chunk.give_back(offset, bytes));
+        let mut state = self.state();
+        state.give(chunk, offset, bytes, RangeState::Used);
+        let bound = state.bound();
+        while state.kept() > bound {
+            let Some((chunk, offset, bytes)) = state.take_longest() else { return };
+            let given = MutexGuard::unlocked(&mut state, || chunk.give_back(offset, bytes));
             if given.is_err() {
-                return books.give(chunk, offset, bytes, RangeState::Used);
+                return state.give(chunk, offset, bytes, RangeState::Used);
             }
-            books.give(chunk, offset, bytes, RangeState::Fresh);
+            state.give(chunk, offset, bytes, RangeState::Fresh);
         }
     }
 }
 
-impl Books {
+impl HeapState {
     /// Takes a range of that state from any chunk.
     fn take(
         &mut self,

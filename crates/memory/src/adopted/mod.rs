@@ -10,14 +10,14 @@
 //! established does not move, with the reason ([`NotAdopted`]); the window then reaches the memory
 //! as before (`fabric::cma`).
 //!
-//! | page                        | in the books          | mapped here                      |
+//! | page                        | in this state         | mapped here                      |
 //! |-----------------------------|-----------------------|----------------------------------|
 //! | private                     | no                    | the program's anonymous memory   |
 //! | adopted                     | n > 0 windows over it | a page of the heap               |
 //! | left over: not given back   | 0 windows over it     | a page of the heap, tried again  |
 
+mod adoption_state;
 mod allowance;
-mod books;
 mod madvise_calls;
 mod own_tools;
 mod policy;
@@ -36,7 +36,7 @@ use crate::sys::adopt::page_moves::PageMove;
 use crate::sys::adopt::{discards, process_state};
 use crate::sys::life::now_ns;
 use crate::sys::{page_bytes, process};
-use books::{Books, HeapLease};
+use adoption_state::{AdoptionState, HeapLease};
 use refusal::Adoption;
 use runs::Stretch;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Drop for Adopted {
     fn drop(&mut self) {
         if self.pid == process::id() {
             let (first, end) = pages_of(self.address, self.bytes);
-            books::lock().runs.release(first, end);
+            adoption_state::lock().runs.release(first, end);
         }
         // In a child of fork(2) the pages are private already.
     }
@@ -97,12 +97,12 @@ pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
     if consent == Adopt::Auto && !process_state::may_register_across() {
         return Err(NotAdopted::OldKernel);
     }
-    let mut books = books::lock();
-    policy::of_process(books.runs.count())?;
+    let mut state = adoption_state::lock();
+    policy::of_process(state.runs.count())?;
     let (first, end) = pages_of(address, bytes);
-    let moves = books.runs.stretches(first, end).iter().any(|one| one.lease.is_none());
+    let moves = state.runs.stretches(first, end).iter().any(|one| one.lease.is_none());
     let counts = moves && consent != Adopt::Always;
-    if counts && !books.allowance.permits((address, bytes), now_ns()) {
+    if counts && !state.allowance.permits((address, bytes), now_ns()) {
         return Err(NotAdopted::Allowance);
     }
     Ok(())
@@ -119,20 +119,20 @@ pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
 /// The reason why nothing was adopted. Nothing has changed then for the program.
 pub fn take(address: u64, bytes: u64, quiet: &Quiet) -> Adoption<Adopted> {
     let end = address + bytes;
-    let mut books = books::lock();
+    let mut state = adoption_state::lock();
     let wish = Wish { address, end };
-    books.has_tools()?;
-    let areas = wish.areas(&books)?;
-    let stretch = wish.stretch(&books, quiet, &areas)?;
+    state.has_tools()?;
+    let areas = wish.areas(&state)?;
+    let stretch = wish.stretch(&state, quiet, &areas)?;
     let (lease, origin) = match &stretch.lease {
         Some(found) => {
-            if !books::is_laid(&stretch, &areas) {
+            if !adoption_state::is_laid(&stretch, &areas) {
                 return Err(NotAdopted::NotMapped);
             }
-            books.runs.hold(stretch.first, stretch.end);
+            state.runs.hold(stretch.first, stretch.end);
             found.clone()
         }
-        None => (move_in(&mut books, &stretch, quiet, &areas)?, stretch.first),
+        None => (move_in(&mut state, &stretch, quiet, &areas)?, stretch.first),
     };
     let address = address.max(stretch.first);
     let place = lease.range.place();
@@ -144,10 +144,10 @@ pub fn take(address: u64, bytes: u64, quiet: &Quiet) -> Adoption<Adopted> {
 /// Whether there are adopted pages that no window is over. `dropped`: the adoptions that the caller
 /// is about to drop.
 pub fn has_unheld(dropped: &[&Adopted]) -> bool {
-    let books = books::lock();
+    let state = adoption_state::lock();
     let own = dropped.iter().filter(|one| one.pid == process::id());
     let mut own = own.map(|one| pages_of(one.address, one.bytes));
-    books.runs.has_unheld() || own.any(|(first, end)| books.runs.has_last(first, end))
+    state.runs.has_unheld() || own.any(|(first, end)| state.runs.has_last(first, end))
 }
 
 /// Makes all pages private that no window is over, with the bytes that they have now. To be called
@@ -156,7 +156,7 @@ pub fn has_unheld(dropped: &[&Adopted]) -> bool {
 /// # Errors
 /// The first reason why some stay pages of the heap. Their bytes are right, too.
 pub fn give_back_unheld(quiet: &Quiet) -> Adoption<()> {
-    books::lock().give_back_unheld(quiet)
+    adoption_state::lock().give_back_unheld(quiet)
 }
 
 /// Returns the pages that hold a range: the first address, and one past the last.
@@ -172,9 +172,9 @@ struct Wish {
 
 impl Wish {
     /// Returns the areas of memory that overlap its pages.
-    fn areas(&self, books: &Books) -> Adoption<Vec<Area>> {
+    fn areas(&self, state: &AdoptionState) -> Adoption<Vec<Area>> {
         let (first, end) = pages_of(self.address, self.end - self.address);
-        let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
+        let tools = state.tools.as_ref().ok_or(NotAdopted::Failed)?;
         areas::over(&tools.maps, first, end - first).map_err(|_| NotAdopted::Failed)
     }
 
@@ -182,13 +182,13 @@ impl Wish {
     /// must not move.
     fn stretch(
         &self,
-        books: &Books,
+        state: &AdoptionState,
         quiet: &Quiet,
         areas: &[Area],
     ) -> Adoption<Stretch<HeapLease>> {
         let (mut first, mut end) = pages_of(self.address, self.end - self.address);
         let mut reason = NotAdopted::OnlyEdges;
-        let is_shared = |at| books.runs.stretches(at, at + page_bytes())[0].lease.is_some();
+        let is_shared = |at| state.runs.stretches(at, at + page_bytes())[0].lease.is_some();
         let has_edges = [self.address != first, self.end != end];
         if has_edges[0]
             && !is_shared(first)
@@ -206,7 +206,7 @@ impl Wish {
         if first >= end {
             return Err(reason);
         }
-        let stretches = books.runs.stretches(first, end);
+        let stretches = state.runs.stretches(first, end);
         let longest = stretches.into_iter().max_by_key(|one| one.end - one.first);
         longest.ok_or(reason)
     }
@@ -227,7 +227,7 @@ impl Wish {
 
 /// Moves private pages into the heap, and counts a window over them.
 fn move_in(
-    books: &mut Books,
+    state: &mut AdoptionState,
     stretch: &Stretch<HeapLease>,
     quiet: &Quiet,
     areas: &[Area],
@@ -236,14 +236,14 @@ fn move_in(
     let bytes = end - first;
     let areas = policy::of_areas(areas, first, end)?;
     let kept_flags = quiet.permits(first, end)?;
-    let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
+    let tools = state.tools.as_ref().ok_or(NotAdopted::Failed)?;
     let pagemap = &tools.pagemap;
     let huge = bytes >= HUGE && quiet.has_huge_page(first, end);
-    heap::set_fork_hooks(&books::FORK_HOOKS);
+    heap::set_fork_hooks(&adoption_state::FORK_HOOKS);
     let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
     let lease = Arc::new(HeapLease { range, huge });
     let room = lease.room(first, first);
-    books.madvise_calls.lead_here();
+    state.madvise_calls.lead_here();
     if !discards::note(first, end, room.mapped) {
         return Err(NotAdopted::NoMemory);
     }
@@ -251,9 +251,9 @@ fn move_in(
     // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
     // this thread; the ranks of the node are quiet (`take`); the lease is new.
     if let Err(halted) = unsafe { moved.move_in(&areas) } {
-        return Err(books.keep_left_over(stretch, &halted, lease));
+        return Err(state.keep_left_over(stretch, &halted, lease));
     }
-    books.runs.add(first, end, lease.clone(), first, 1);
+    state.runs.add(first, end, lease.clone(), first, 1);
     Ok(lease)
 }
 

@@ -10,7 +10,7 @@
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
-use super::{Books, HEAP, HeapRange};
+use super::{HEAP, HeapRange, HeapState};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
 use crate::sys::fork::{self, SegmentPart};
@@ -89,8 +89,8 @@ static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// Whether memory belongs to the process that this one was forked from, which keeps it.
 pub fn is_inherited(address: u64) -> bool {
-    let books = HEAP.books();
-    books.inherited.iter().any(|chunk| chunk.offset_of(address, 1).is_some())
+    let state = HEAP.state();
+    state.inherited.iter().any(|chunk| chunk.offset_of(address, 1).is_some())
 }
 
 /// Shows the parts of chunks that hold allocated memory, as few parts as possible.
@@ -117,8 +117,8 @@ fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(S
 }
 
 /// Shows all parts that a child copies.
-fn all_parts(books: &Books, show: &mut dyn FnMut(SegmentPart)) {
-    parts(books.allocated.values(), &mut *show);
+fn all_parts(state: &HeapState, show: &mut dyn FnMut(SegmentPart)) {
+    parts(state.allocated.values(), &mut *show);
     FORK_HOOKS.get().inspect(|hooks| (hooks.parts)(show));
 }
 
@@ -126,15 +126,15 @@ fn all_parts(books: &Books, show: &mut dyn FnMut(SegmentPart)) {
 unsafe extern "C" fn before() {
     let hooks = FORK_HOOKS.get();
     hooks.inspect(|hooks| (hooks.before)());
-    let books = HEAP.books();
+    let state = HEAP.state();
     let mut fork = FORK.lock();
     let (mut bytes, mut count) = (0, 0);
-    all_parts(&books, &mut |part| (bytes, count) = (bytes + part.data_bytes(), count + 1));
+    all_parts(&state, &mut |part| (bytes, count) = (bytes + part.data_bytes(), count + 1));
     if count > 0 {
         fork.copied = memory_limits::is_available(bytes);
         fork.pipe = std::io::pipe().ok();
     }
-    std::mem::forget(books); // until after the fork
+    std::mem::forget(state); // until after the fork
 }
 
 /// Runs in the parent, also if fork(2) failed: waits for the child, if there is one, and unlocks
@@ -148,19 +148,19 @@ unsafe extern "C" fn in_parent() {
         let _ = read.read_exact(&mut [0]);
     }
     // SAFETY: `before` has locked it in this thread.
-    unsafe { HEAP.books.force_unlock() };
+    unsafe { HEAP.state.force_unlock() };
     FORK_HOOKS.get().inspect(|hooks| (hooks.in_parent)());
 }
 
 /// Runs in the child, which has no other thread: makes the child's copies, and unlocks the heap.
 unsafe extern "C" fn in_child() {
     // SAFETY: `before` has locked it in this thread.
-    let books = unsafe { &*HEAP.books.data_ptr() };
+    let state = unsafe { &*HEAP.state.data_ptr() };
     let (pipe, copied) = {
         let mut fork = FORK.lock();
         (fork.pipe.take(), fork.copied)
     };
-    all_parts(books, &mut |part| {
+    all_parts(state, &mut |part| {
         // SAFETY: where the chunk is mapped; there is no other thread.
         unsafe { part.make_private(copied) };
     });
@@ -172,6 +172,6 @@ unsafe extern "C" fn in_child() {
     // here. Waking them could wait for one of their locks. So the lock is initialised again instead
     // of unlocked.
     // SAFETY: no other thread uses it; the state is consistent, because this thread had locked it.
-    unsafe { core::ptr::from_ref(HEAP.books.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
+    unsafe { core::ptr::from_ref(HEAP.state.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
     FORK_HOOKS.get().inspect(|hooks| (hooks.in_child)());
 }

@@ -20,7 +20,7 @@ fn strict() -> &'static Heap {
 fn backed(heap: &Heap) -> u64 {
     let path = |chunk: &Chunk| format!("/proc/self/fd/{}", chunk.name.fd);
     let blocks = |chunk: &Chunk| std::fs::metadata(path(chunk)).unwrap().blocks();
-    heap.books().chunks.iter().map(|(chunk, _)| blocks(chunk) * 512).sum()
+    heap.state().chunks.iter().map(|(chunk, _)| blocks(chunk) * 512).sum()
 }
 
 fn fill(lease: &HeapRange, byte: u8) {
@@ -172,7 +172,7 @@ fn a_lease_can_be_backed_later() {
 #[test]
 fn what_fits_the_bound_stays_for_the_next_request() {
     let heap = heap();
-    let bound = heap.books().bound();
+    let bound = heap.state().bound();
     for (bytes, expected) in [(bound, 5), (2 * bound, 0)] {
         let is_kept = |_: &u32| {
             let lease = heap.take(bytes, 64).unwrap();
@@ -189,7 +189,7 @@ fn thousands_at_once_are_in_a_few_chunks() {
     let heap = heap();
     let sizes = (0..5000_u64).map(|turn| turn * 7919 % 50_000);
     let leases: Vec<_> = sizes.map(|bytes| heap.take(bytes, 64).unwrap()).collect();
-    assert!(heap.books().chunks.len() <= 3);
+    assert!(heap.state().chunks.len() <= 3);
     let asked: u64 = leases.iter().map(|lease| whole(lease.bytes())).sum();
     leases.iter().for_each(|lease| fill(lease, 1));
     assert!(backed(heap) <= asked + asked / 8);
@@ -215,7 +215,7 @@ fn more_than_the_node_has_is_refused_and_the_rest_stays_usable() {
         assert_eq!(refused.class(), crate::error::Class::NoMem, "{bytes}");
     }
     assert!(matches!(heap.take(1, 1 << 63), Err(Error::NoMemory { .. })));
-    assert!(heap.books().chunks.is_empty());
+    assert!(heap.state().chunks.is_empty());
     fill(&heap.take(page_bytes(), 64).unwrap(), 1);
 }
 

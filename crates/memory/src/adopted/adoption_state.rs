@@ -80,7 +80,7 @@ impl Shown {
 }
 
 /// The state.
-pub struct Books {
+pub struct AdoptionState {
     /// the process that it belongs to; 0: none yet
     pid: i32,
     /// the adopted pages
@@ -96,9 +96,9 @@ pub struct Books {
 }
 
 // SAFETY: the addresses of `fork_parts` are numbers for the thread that forks.
-unsafe impl Send for Books {}
+unsafe impl Send for AdoptionState {}
 
-static BOOKS: Mutex<Books> = Mutex::new(Books {
+static STATE: Mutex<AdoptionState> = Mutex::new(AdoptionState {
     pid: 0,
     runs: PageRuns::NONE,
     tools: None,
@@ -112,18 +112,18 @@ pub static FORK_HOOKS: ForkHooks =
     ForkHooks { before: lock_for_fork, parts: show_parts, in_parent: unlock, in_child: start_anew };
 
 /// Returns the state of this process. Waits for moves of other threads.
-pub fn lock() -> MutexGuard<'static, Books> {
-    let mut books = BOOKS.lock();
+pub fn lock() -> MutexGuard<'static, AdoptionState> {
+    let mut state = STATE.lock();
     let pid = process::id();
-    if books.pid != pid {
+    if state.pid != pid {
         // The pages of a parent are private copies here.
-        books.runs.forget();
-        (books.tools, books.pid) = (None, pid);
+        state.runs.forget();
+        (state.tools, state.pid) = (None, pid);
     }
-    books
+    state
 }
 
-impl Books {
+impl AdoptionState {
     /// Opens the tools, if they are not open.
     pub fn has_tools(&mut self) -> Adoption<()> {
         if !unshared::is_answered() {
@@ -189,7 +189,7 @@ impl Books {
     }
 
     /// Makes all pages private that no window is over. The ranks of the node are quiet. Returns the
-    /// first reason why some stay; these stay in the books.
+    /// first reason why some stay; these stay recorded.
     pub fn give_back_unheld(&mut self, quiet: &Quiet) -> Adoption<()> {
         let mut result = Ok(());
         for stretch in self.runs.unheld() {
@@ -205,7 +205,7 @@ impl Books {
         }
         let parts = self.shown(stretch)?;
         let Some((lease, _)) = stretch.lease.clone() else { return Ok(()) };
-        // From here on the books have what stays, and where.
+        // From here on the state has the parts that stay, and where they are.
         discards::forget(stretch.first, stretch.end); // ahead of the lease, which others may get
         self.runs.remove(stretch.first, stretch.end);
         let overlap = |pair: &[Shown]| pair[0].offset + pair[0].bytes > pair[1].offset;
@@ -302,26 +302,26 @@ fn reason_of(error: &Error) -> NotAdopted {
 }
 
 fn lock_for_fork() {
-    let mut books = lock();
+    let mut state = lock();
     // Where the pages are now: the program may have moved or unmapped them, and have other memory
     // at their addresses.
-    books.fork_parts = if books.runs.is_empty() { Vec::new() } else { books.all_shown() };
-    std::mem::forget(books);
+    state.fork_parts = if state.runs.is_empty() { Vec::new() } else { state.all_shown() };
+    std::mem::forget(state);
 }
 
 fn show_parts(show: &mut dyn FnMut(SegmentPart)) {
     // SAFETY: `lock_for_fork` has locked it in this thread, or in the parent of this child.
-    let books = unsafe { &*BOOKS.data_ptr() };
-    books.fork_parts.iter().for_each(|part| show(*part));
+    let state = unsafe { &*STATE.data_ptr() };
+    state.fork_parts.iter().for_each(|part| show(*part));
 }
 
 fn unlock() {
     // SAFETY: `lock_for_fork` has locked it in this thread.
-    unsafe { BOOKS.force_unlock() };
+    unsafe { STATE.force_unlock() };
 }
 
 fn start_anew() {
     // Threads of the parent that wait for the lock do not exist here, so it is initialised again.
     // SAFETY: no other thread uses it; the state is consistent, because this thread had locked it.
-    unsafe { core::ptr::from_ref(BOOKS.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
+    unsafe { core::ptr::from_ref(STATE.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
 }
