@@ -1,6 +1,6 @@
-//! Makes a wide arena: the place of each rank, the arena of each node, and the data that the nodes
-//! must know of each other. It uses collective calls of the host MPI; the lists of all ranks that
-//! these calls return are freed when the wide arena is made.
+//! Creation of a wide arena: the place of each rank, the arena of each node, and the data that the
+//! nodes must know of each other. It uses collective calls of the host MPI; the lists of all ranks
+//! that these calls return are freed when the wide arena is made.
 
 use super::no_device;
 use super::nodes::{Comms, Grouping, Need, count};

@@ -1,9 +1,9 @@
-//! Acquires a group lock and reads the memory that it guards in one round trip: the first
+//! Acquisition of a group lock and read of the memory that it guards, in one round trip: the first
 //! CompareSwap is under way while the memory is read. Not for locks that are held for longer than
 //! one operation.
 //!
-//! A transport may also take a lock, do something under it, and release it by requests; here are
-//! the numbers for that, and what is left to do then.
+//! A transport may also take a lock, do something under it, and release it by requests. This file
+//! has the values of the lock word for that, and the steps after the requests.
 
 use super::{LockWord, Mode, Nodes, acquire_slow, wake_after};
 use crate::error::Result;

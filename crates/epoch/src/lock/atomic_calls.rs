@@ -1,8 +1,8 @@
-//! Accumulates are atomic as a whole: each takes effect for all others at one time, however many
-//! words it changes (docs/decisions/0004). Not for what is done with the words.
+//! Atomicity of accumulates as a whole: each takes effect for all others at one time, however many
+//! words it changes (docs/decisions/0004). Not for the operations on the words.
 //!
-//! A call on *several* words holds the target's accumulate lock exclusively from its begin to its
-//! end, and changes each word by one atomic operation. A call on a *single* word, which is one
+//! A call on *several* words holds the target's accumulate lock exclusively from its beginning to
+//! its end, and changes each word by one atomic operation. A call on a *single* word, which is one
 //! atomic operation too, takes no lock. It checks whether another call holds the lock:
 //!
 //! | words are           | a call on a single word                                              |

@@ -1,5 +1,6 @@
-//! How often a process may take a free lock before waiting threads, where ranks share cores. Not
-//! for nested requests, which overtake for another reason, and not for words of other nodes.
+//! Policy for how often a process may take a free lock before waiting threads, where ranks share
+//! cores. Not for nested requests, which overtake for another reason, and not for words of other
+//! nodes.
 //!
 //! A lock that is free while threads wait is unused: its last holder has woken the first waiter,
 //! and the system has not yet run it. Where ranks share cores that takes from some microseconds to

@@ -1,7 +1,8 @@
-//! Which accumulates may do without the lock of their target, on one node (docs/decisions/0004).
-//! Calls on several words run as plain loops, which vector instructions make fast, while no rank
-//! changes single words of the target without the lock. Not for windows over several nodes, and not
-//! for the proof that a call is atomic as a whole, which is in [`super::atomic_calls`].
+//! Passes: the right to accumulate without the lock of the target, on one node
+//! (docs/decisions/0004). Calls on several words run as plain loops, which vector instructions make
+//! fast, while no rank changes single words of the target without the lock. Not for windows over
+//! several nodes, and not for the proof that a call is atomic as a whole, which is in
+//! [`super::atomic_calls`].
 //!
 //! A rank changes a single word of a target *without the lock* if it has a *pass* there, a bit of
 //! its own. All words below are the target's, and only the holder of its accumulate lock changes

@@ -1,4 +1,4 @@
-//! What the service thread of a process waits for.
+//! File descriptors that the service thread of a process waits on.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -17,11 +17,12 @@ pub const TURN: u64 = u64::MAX - 3;
 /// The event for news in the list of streams.
 pub const STREAMS: u64 = u64::MAX - 4;
 
-/// What the thread waits for.
+/// The descriptors that the thread waits on.
 pub struct Descriptors {
-    /// the list of the thread
+    /// the instance on which the thread waits, with all others
     pub(super) epoll: Epoll,
-    /// the list of the streams: those of the connections, and those of the origins that await room
+    /// the instance of the streams: those of the connections, and those of the origins that await
+    /// room
     pub(super) streams: Epoll,
     pub(super) wake: OwnedFd,
     pub(super) short: OwnedFd,

@@ -1,4 +1,4 @@
-//! The system's list of the streams of a process that have news: epoll(7).
+//! epoll(7) instances: the descriptors that a thread watches, and their events.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -9,11 +9,11 @@ use crate::number::Number;
 /// Events of one call of epoll_wait.
 const EVENTS_MAX: usize = 64;
 
-/// A list of epoll.
+/// An epoll instance.
 pub struct Epoll(OwnedFd);
 
 impl Epoll {
-    /// Makes an empty list.
+    /// Makes an instance that watches nothing.
     pub fn new() -> Result<Epoll> {
         // SAFETY: a system call without memory.
         let descriptor = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -30,13 +30,13 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, watched, events, number)
     }
 
-    /// Watches a descriptor for these events from here on. Those that are there already are
+    /// Watches a descriptor for these events from here on. Those that are pending already are
     /// reported.
     pub fn change(&self, watched: BorrowedFd<'_>, events: i32, number: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, watched, events, number)
     }
 
-    /// Watches a descriptor no more.
+    /// Stops watching a descriptor.
     pub fn remove(&self, watched: BorrowedFd<'_>) {
         let _ = self.control(libc::EPOLL_CTL_DEL, watched, 0, 0);
     }

@@ -1,6 +1,6 @@
-//! Whether pages of this process can be read or written, as the system sees it: a thread that loads
-//! from or stores to memory of the program must not fault, because the program may have unmapped or
-//! protected it. Invariant: a probe changes no byte.
+//! Probes of pages of this process: whether the system permits to read or write them. The program
+//! may have unmapped or protected its memory, and a thread that loads from or stores to it must not
+//! fault. Invariant: a probe changes no byte.
 
 use std::io;
 

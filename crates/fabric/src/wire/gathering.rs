@@ -1,4 +1,4 @@
-//! When the requests of a connection leave.
+//! Policy for when the requests of a connection leave: at once, or gathered with later ones.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What the requests of a queue hold: resources of this process, and memory of the user.
+//! Blocks and words of this process, and memory of the user, that the requests of a queue hold.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::pool::{Blocks, Kept};
 /// Requests that hold something, for which an idle queue keeps room.
 const KEPT_WHILE_IDLE: usize = 64;
 
-/// What the requests of a queue hold.
+/// The resources and memory that the requests of a queue hold.
 #[derive(Default)]
 pub struct HeldByRequests {
     /// the resources of requests under way, with the requests' numbers in ascending order; the
@@ -15,7 +15,7 @@ pub struct HeldByRequests {
     kept: VecDeque<(u64, Kept)>,
     /// number of the last request that uses memory of the user until it is done
     until_done: u64,
-    /// number of the last one that uses it until the stream has taken its bytes
+    /// number of the last request that uses it until the stream has taken its bytes
     streamed: u64,
     /// number of the last request whose bytes the stream has taken
     taken: u64,
