@@ -384,7 +384,7 @@ def test_program_that_is_linked_behind_the_mpi(mpi, prefix, behind):
     assert sorted(line for line in lines if not line.startswith("fompi")) == GOT
     status, said = checked(prefix, program)
     assert status == 1
-    assert re.search("does not use libfompi, which comes behind libmpi", said)
+    assert re.search("does not use libfompi, which comes after libmpi", said)
     fompirun = [prefix / "bin" / "fompirun", "--mpi", mpi.name]
     assert has(TRANSPORT, worked(*fompirun, "-n", 2, program, FOMPI_VERBOSE=1))
 

@@ -43,7 +43,7 @@ super::message::messages! {
     NO_PROGRAM "E126"
         "no program is named; see fompirun --help"
         "The command line has options only."
-        "Name the program behind the options of the launcher.";
+        "Name the program after the options of the launcher.";
     PROGRAM_ABSENT "E127"
         "{program}: no such program{searched}"
         "The program does not exist."
@@ -66,7 +66,7 @@ super::message::messages! {
         "Compile the source.";
     OPTION_LATE "E132"
         "{option} is an option of fompirun, and has to come before those of the launcher"
-        "An option of fompirun comes behind one of the launcher."
+        "An option of fompirun comes after one of the launcher."
         "Put the options of fompirun first.";
     OPTION_UNKNOWN "E133"
         "{option} is an unknown option; did you mean --{nearest}?"

@@ -23,7 +23,7 @@ messages! {
     BEHIND "W005"
         "{name} comes before libfompi.so in this program, so its own one-sided functions are used: \
          link -lfompi before the MPI, or start the program with fompirun"
-        "The program is linked with libfompi behind its MPI."
+        "The program is linked with libfompi after its MPI."
         "Put -lfompi before the MPI in the link command, or preload libfompi.so.";
     BOUND "W006"
         "{caller} was loaded before libfompi.so, so its one-sided calls go to {name}: load \

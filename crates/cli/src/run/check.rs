@@ -41,7 +41,7 @@ pub fn check(program: &Path) -> (bool, Vec<String>) {
         Some(ours) if ours < mpi => (true, vec![format!("{said} uses libfompi")]),
         Some(_) => {
             let line = format!(
-                "{said} does not use libfompi, which comes behind {name}: name -lfompi first where \
+                "{said} does not use libfompi, which comes after {name}: name -lfompi first where \
                  it is linked, or {WITH_FOMPIRUN}"
             );
             (false, vec![line])

@@ -27,7 +27,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Does what the words behind `fompirun` say.
+/// Runs `fompirun` with these arguments.
 pub fn start(words: Vec<OsString>) -> ExitCode {
     serve(words).unwrap_or_else(|why| {
         eprintln!("fompirun: {why}");

@@ -58,7 +58,7 @@ pub fn find_program(words: &[OsString]) -> Result<NamedProgram, Line> {
     Err(filled!(messages::NO_PROGRAM).line())
 }
 
-/// Refuses an option of fompirun that comes behind one of the launcher, and a misspelled one.
+/// Refuses an option of fompirun that comes after one of the launcher, and a misspelled one.
 fn refuse_own(option: &str) -> Result<(), Line> {
     let own = Fompirun::command();
     let mut names = own.get_arguments().filter_map(|argument| argument.get_long());
