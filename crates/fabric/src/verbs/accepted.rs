@@ -44,7 +44,7 @@ enum State {
 /// One queue pair, with the attributes that it needs to send.
 struct Accepted {
     pair: QueuePair,
-    packet: u32,
+    psn: u32,
     reads: u8,
     state: State,
 }
@@ -53,7 +53,7 @@ impl Accepted {
     /// Pings the other end. Returns whether an answer will come.
     fn ping(&mut self, port: &Port) -> Result<bool> {
         if self.state == State::ReadyToReceive {
-            connect::send(port, &self.pair, self.packet, self.reads)?;
+            connect::to_rts(port, &self.pair, self.psn, self.reads)?;
             self.state = State::ReadyToSend;
         }
         let mut request = ibv_send_wr {
@@ -107,11 +107,11 @@ impl Pairs {
         self.list.lock().pairs.len().to_u64()
     }
 
-    /// Adds a queue pair. `packet` is the number of the first packet that it would send, `reads`
-    /// the number of READs that the other end executes at once.
-    pub fn add(&self, pair: QueuePair, packet: u32, reads: u8) {
+    /// Adds a queue pair. `psn` is the first packet sequence number that it would send, `reads` the
+    /// number of READs that the other end executes at once.
+    pub fn add(&self, pair: QueuePair, psn: u32, reads: u8) {
         let mut list = self.list.lock();
-        list.pairs.push(Accepted { pair, packet, reads, state: State::ReadyToReceive });
+        list.pairs.push(Accepted { pair, psn, reads, state: State::ReadyToReceive });
         list.wait = WAIT;
         let due = Instant::now() + WAIT;
         list.due = Some(list.due.map_or(due, |before| before.min(due)));

@@ -4,7 +4,7 @@
 //!
 //! | word | contents of an end                                                   |
 //! |------|----------------------------------------------------------------------|
-//! | 0    | number of the queue pair (high half), of its first packet (low half) |
+//! | 0    | number of the queue pair (high half), its first PSN (low half)       |
 //! | 1    | order, READs, path MTU, LID (from bit 40, 24, 16, 0)                 |
 //! | 2, 3 | GID                                                                  |
 
@@ -29,8 +29,8 @@ const HOPS: u8 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerbsEnd {
     number: u32,
-    /// number of the first packet that this end sends
-    pub packet: u32,
+    /// first packet sequence number (PSN) that this end sends
+    pub psn: u32,
     /// the order in which this end, as the target, carries out requests
     pub order: DeviceOrder,
     /// number of READs that this end executes at once
@@ -41,10 +41,10 @@ pub struct VerbsEnd {
 }
 
 impl VerbsEnd {
-    fn new(port: &Port, pair: &QueuePair, packet: u32) -> VerbsEnd {
+    fn new(port: &Port, pair: &QueuePair, psn: u32) -> VerbsEnd {
         VerbsEnd {
             number: pair.number(),
-            packet,
+            psn,
             order: port.order,
             reads: port.reads_as_target,
             mtu: port.mtu,
@@ -59,7 +59,7 @@ impl VerbsEnd {
             | u64::from(self.mtu) << 16
             | u64::from(self.reads) << 24
             | code(self.order) << 40;
-        let number = u64::from(self.number) << 32 | u64::from(self.packet);
+        let number = u64::from(self.number) << 32 | u64::from(self.psn);
         let mut bytes = [0; END_BYTES];
         bytes[..8].copy_from_slice(&number.to_le_bytes());
         bytes[8..16].copy_from_slice(&bits.to_le_bytes());
@@ -76,7 +76,7 @@ impl VerbsEnd {
         let (number, bits) = (word(0), word(1));
         VerbsEnd {
             number: (number >> 32) as u32,
-            packet: number.low_u32(),
+            psn: number.low_u32(),
             order: order((bits >> 40).low_u8()),
             reads: (bits >> 24).low_u8(),
             mtu: (bits >> 16).low_u8(),
@@ -104,7 +104,7 @@ fn order(code: u8) -> DeviceOrder {
 }
 
 /// Brings a queue pair to INIT, on both sides.
-fn begin(port: &Port, pair: &QueuePair, access: ibv_access_flags) -> Result<()> {
+fn to_init(port: &Port, pair: &QueuePair, access: ibv_access_flags) -> Result<()> {
     let mut attributes = ibv_qp_attr {
         qp_state: IBV_QPS_INIT,
         port_num: port.port,
@@ -118,15 +118,15 @@ fn begin(port: &Port, pair: &QueuePair, access: ibv_access_flags) -> Result<()> 
 }
 
 /// Brings a queue pair to RTR: it receives requests of the other end.
-fn receive(port: &Port, pair: &QueuePair, other: &VerbsEnd) -> Result<()> {
+fn to_rtr(port: &Port, pair: &QueuePair, other: &VerbsEnd) -> Result<()> {
     let mut attributes = ibv_qp_attr {
         qp_state: IBV_QPS_RTR,
         path_mtu: port.mtu.min(other.mtu).max(1).into(),
         dest_qp_num: other.number,
-        rq_psn: other.packet,
+        rq_psn: other.psn,
         max_dest_rd_atomic: port.reads_as_target,
         min_rnr_timer: 12,
-        ah_attr: way(port, other),
+        ah_attr: address_of(port, other),
         ..ibv_qp_attr::default()
     };
     let mask = IBV_QP_STATE
@@ -139,15 +139,15 @@ fn receive(port: &Port, pair: &QueuePair, other: &VerbsEnd) -> Result<()> {
     pair.modify(&mut attributes, mask)
 }
 
-/// Brings a queue pair to RTS: it can send, first a packet of number `packet`. The other end
+/// Brings a queue pair to RTS: it can send, from packet sequence number `psn` on. The other end
 /// executes `reads` READs at once.
-pub fn send(port: &Port, pair: &QueuePair, packet: u32, reads: u8) -> Result<()> {
+pub fn to_rts(port: &Port, pair: &QueuePair, psn: u32, reads: u8) -> Result<()> {
     let mut attributes = ibv_qp_attr {
         qp_state: IBV_QPS_RTS,
         timeout: TIMEOUT,
         retry_cnt: RETRIES,
         rnr_retry: RETRIES,
-        sq_psn: packet,
+        sq_psn: psn,
         // The initiator's depth must not exceed the responder's.
         max_rd_atomic: port.reads_as_origin.min(reads).max(1),
         ..ibv_qp_attr::default()
@@ -163,7 +163,7 @@ pub fn send(port: &Port, pair: &QueuePair, packet: u32, reads: u8) -> Result<()>
 
 /// The route to the other end: by its GID on Ethernet, by its LID within an InfiniBand subnet, and
 /// by both where the LID alone does not lead there.
-fn way(port: &Port, other: &VerbsEnd) -> ibv_ah_attr {
+fn address_of(port: &Port, other: &VerbsEnd) -> ibv_ah_attr {
     let unicast = (1..0xc000).contains(&other.lid);
     let elsewhere = port.gid.0[..8] != other.gid.0[..8];
     let global = port.global || !unicast || elsewhere;
@@ -200,28 +200,28 @@ fn origins_pair(port: &Port, places: usize) -> Result<QueuePair> {
         .or_else(|_| QueuePair::new(&completions, capacity(0, 1)))
 }
 
-/// Makes the origin's end, whose first packet has the number `packet`.
-pub fn origin(port: &Port, places: usize, packet: u32) -> Result<(QueuePair, VerbsEnd)> {
+/// Makes the origin's end, whose first PSN is `psn`.
+pub fn origin(port: &Port, places: usize, psn: u32) -> Result<(QueuePair, VerbsEnd)> {
     let pair = origins_pair(port, places)?;
     // The other end pings this one by an empty WRITE.
-    begin(port, &pair, IBV_ACCESS_REMOTE_WRITE)?;
-    let end = VerbsEnd::new(port, &pair, packet);
+    to_init(port, &pair, IBV_ACCESS_REMOTE_WRITE)?;
+    let end = VerbsEnd::new(port, &pair, psn);
     Ok((pair, end))
 }
 
 /// Connects the origin's end `own`, whose queue pair is `pair`, to the target's end.
 pub fn finish(port: &Port, pair: &QueuePair, own: &VerbsEnd, other: &VerbsEnd) -> Result<()> {
-    receive(port, pair, other)?;
-    send(port, pair, own.packet, other.reads)
+    to_rtr(port, pair, other)?;
+    to_rts(port, pair, own.psn, other.reads)
 }
 
-/// Makes the target's end for an origin. Its first packet has the number `packet`, and its
-/// completions go to `completions`.
+/// Makes the target's end for an origin. Its first PSN is `psn`, and its completions go to
+/// `completions`.
 pub fn accept(
     port: &Port,
     completions: &Arc<Completions>,
     origin: &VerbsEnd,
-    packet: u32,
+    psn: u32,
 ) -> Result<(QueuePair, VerbsEnd)> {
     let capacity = ibv_qp_cap {
         max_send_wr: 1,
@@ -232,9 +232,9 @@ pub fn accept(
     };
     let pair = QueuePair::new(completions, capacity)?;
     let access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    begin(port, &pair, access)?;
-    receive(port, &pair, origin)?;
-    let end = VerbsEnd::new(port, &pair, packet);
+    to_init(port, &pair, access)?;
+    to_rtr(port, &pair, origin)?;
+    let end = VerbsEnd::new(port, &pair, psn);
     Ok((pair, end))
 }
 
@@ -246,7 +246,7 @@ mod tests {
     fn an_end_arrives_as_it_was_sent() {
         let end = VerbsEnd {
             number: 0x0012_3456,
-            packet: 0x00ab_cdef,
+            psn: 0x00ab_cdef,
             order: DeviceOrder::ONE_AT_A_TIME,
             reads: 16,
             mtu: 5,

@@ -1,6 +1,6 @@
 //! The RDMA device of this process: its port, the memory that is registered with it, and the ends
-//! of connections. Other modules decide what is sent over them. Invariant: an end whose other end
-//! answers stays.
+//! of connections. Other modules decide what is sent over them. Invariant: an end of a connection
+//! stays as long as the other end answers.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
@@ -52,7 +52,7 @@ impl VerbsDevice {
     /// Makes the origin's end of a connection, with room for `places` requests, or for fewer if the
     /// device does not allow as many.
     pub fn begin(&self, places: usize) -> Result<VerbsOpening<'_>> {
-        let (pair, own) = connect::origin(&self.port, places, self.packet())?;
+        let (pair, own) = connect::origin(&self.port, places, self.psn())?;
         Ok(VerbsOpening { port: &self.port, pair, own })
     }
 
@@ -60,8 +60,8 @@ impl VerbsDevice {
     /// long as the origin answers.
     pub fn accept(&self, origin: &[u8; END_BYTES]) -> Result<[u8; END_BYTES]> {
         let (origin, completions) = (VerbsEnd::from(origin), self.accepted.completions());
-        let (pair, end) = connect::accept(&self.port, completions, &origin, self.packet())?;
-        self.accepted.add(pair, end.packet, origin.reads);
+        let (pair, end) = connect::accept(&self.port, completions, &origin, self.psn())?;
+        self.accepted.add(pair, end.psn, origin.reads);
         Ok(end.bytes())
     }
 
@@ -76,8 +76,8 @@ impl VerbsDevice {
         self.accepted.count()
     }
 
-    /// Number of the first packet of an end.
-    fn packet(&self) -> u32 {
+    /// Returns the first packet sequence number (PSN) of an end, at random.
+    fn psn(&self) -> u32 {
         // Relaxed: only uniqueness matters.
         let count = self.randoms.1.fetch_add(1, Ordering::Relaxed);
         self.randoms.0.hash_one(count).low_u32() & 0x00ff_ffff
