@@ -93,9 +93,9 @@ fn overlay<'a>(
     })
 }
 
-/// Returns the buffer whose blocks lie at the target as its elements do, the kind of all elements,
-/// and where old elements go, if the elements have one kind without padding, and the result buffer
-/// has the layout of the origin's.
+/// Returns the buffer to transfer, the kind of all its elements, and the address for old elements.
+/// `None` unless all elements have one kind without padding, and the result buffer has the layout
+/// of the origin's.
 pub fn same_layout<'a>(
     (origin, result): Sides<'a>,
     target: &Shape,
@@ -147,7 +147,7 @@ pub fn each_run(
 
 /// Checks that the elements of both sides are of the same kinds, in the same order, and that the
 /// operation is defined for them. Each side must have one kind only (§12.3.4), so this is nearly
-/// always quick.
+/// always fast.
 pub fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Result<()> {
     let mut others = target.kinds().filter(|basic| !pairs(op, *basic));
     others.try_for_each(|basic| unpaired(op, basic))?;

@@ -27,8 +27,8 @@ pub fn is_word(basic: Basic, at: u64) -> bool {
 }
 
 /// Whether all ranks of a window over several nodes change elements of this kind at this address of
-/// a target by one atomic operation: those that the processor of the target so changes if targets
-/// carry out accumulates, else the words of the device.
+/// a target by one atomic operation: of the target's processor if targets carry out accumulates,
+/// otherwise of the device.
 pub fn is_changed_at_once(node: &LocalWindow, basic: Basic, at: u64) -> bool {
     match node.accumulates_at_targets() {
         true => !reduce::needs_lock(basic, ptr::without_provenance(at.to_usize())),

@@ -15,7 +15,7 @@ const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// Parts that one system call sends: the beginning of an answer, its memory, and its end.
 const PIECES: usize = 3;
 
-/// The answers. Of several parts one is memory, because bytes are added to bytes.
+/// The answers. Bytes are added to a last part of bytes, so of two adjacent parts one is memory.
 #[derive(Default)]
 pub struct AnswerQueue(VecDeque<AnswerPart>);
 

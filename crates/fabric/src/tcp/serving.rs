@@ -59,7 +59,7 @@ impl Serving {
         self.keeps = true;
     }
 
-    /// The same if this rank makes one call after the other.
+    /// As [`Serving::keep`], if this rank makes one call after the other; otherwise ends its turn.
     pub fn keep_if_busy(mut self) {
         self.keeps = self.thread.connections().is_busy();
     }

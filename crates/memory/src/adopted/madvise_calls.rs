@@ -10,10 +10,10 @@ use crate::sync::{AtomicUsize, Ordering, full_fence};
 use crate::sys::adopt::discards::{self, Advise};
 use crate::sys::{dl, got_slots};
 
-/// The function that was called before; 0: none is known.
+/// The madvise that libraries called before their calls were led here; 0: none is known.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the function that was called before; 0: none is known.
+/// Returns [`NEXT`].
 fn next() -> usize {
     // Acquire pairs with the Release of `lead_here`.
     match NEXT.load(Ordering::Acquire) {
@@ -27,7 +27,7 @@ fn next() -> usize {
     }
 }
 
-/// In place of madvise(2).
+/// The function that is called in place of madvise(2).
 unsafe extern "C" fn advise(address: *mut libc::c_void, bytes: usize, advice: i32) -> i32 {
     let next = match next() {
         0 => discards::bare as Advise,
@@ -38,7 +38,7 @@ unsafe extern "C" fn advise(address: *mut libc::c_void, bytes: usize, advice: i3
     unsafe { discards::advise(next, address, bytes, advice) }
 }
 
-/// What is loaded, when all calls led here.
+/// The state of loaded libraries (`dl::changes`) for which all calls lead here.
 pub struct MadviseCalls(Option<u64>);
 
 impl MadviseCalls {
