@@ -5,7 +5,7 @@
 pub use crate::adopt_setting::Adopt;
 pub use crate::config_files::{GivenValue, ValueSource, files};
 pub use crate::net_settings::{Net, NetSettings, Ports, Verbs};
-pub use crate::settings::{Config, Fallback, Strategy};
+pub use crate::settings::{Config, Fallback};
 
 use crate::config_files;
 use crate::known_names::unknown;

@@ -61,10 +61,9 @@ impl Ports {
 pub struct NetSettings {
     /// FOMPI_NET
     pub choice: Net,
-    /// FOMPI_NET_INTERFACE: the network interface whose addresses other processes use
+    /// FOMPI_NET_INTERFACE: the network interface whose addresses other processes use; all
+    /// interfaces without one
     pub interface: Option<String>,
-    /// FOMPI_VERBS_INTERFACE, the older name for it
-    pub older_interface: Option<String>,
     /// FOMPI_NET_PORTS; any port without it
     pub ports: Option<Ports>,
     /// the RDMA device
@@ -72,11 +71,6 @@ pub struct NetSettings {
 }
 
 impl NetSettings {
-    /// The network interface whose addresses other processes use; all interfaces without one.
-    pub fn interface(&self) -> Option<&str> {
-        self.interface.as_deref().or(self.older_interface.as_deref())
-    }
-
     /// Whether this process tries to open an RDMA device. FOMPI_NET=verbs wins over
     /// FOMPI_VERBS=off.
     pub fn tries_verbs(&self) -> bool {

@@ -14,18 +14,6 @@ pub enum Fallback {
     Error,
 }
 
-/// The way in which data that are not contiguous go to other nodes, see
-/// `fabric::wire::coalesce`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// chosen for each run
-    Auto,
-    /// each run by itself
-    MaximalBlock,
-    /// several runs in a buffer
-    FixedBuffer,
-}
-
 /// The settings of this process. Ranks may differ in all of them but FOMPI_DISABLE and
 /// FOMPI_RANKS_PER_NODE (`window::create::settings_check`). The other settings affect only what a
 /// process writes and sends, or the ranks agree on their effect whenever they make a window.
@@ -50,8 +38,6 @@ pub struct Config {
     /// FOMPI_RANKS_PER_NODE: this many ranks of a communicator count as being on one node, for
     /// tests
     pub ranks_per_node: Option<u32>,
-    /// FOMPI_DATATYPES
-    pub strategy: Strategy,
     /// FOMPI_STRICT: every wrong call is an error, also those that MPIs carry out
     pub strict: bool,
     /// FOMPI_ADOPT
@@ -69,7 +55,6 @@ impl Default for Config {
             net_spin: None,
             net_timeout: 10,
             ranks_per_node: None,
-            strategy: Strategy::Auto,
             strict: false,
             adopt: Adopt::Auto,
         }

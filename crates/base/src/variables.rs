@@ -2,7 +2,7 @@
 
 use crate::adopt_setting::Adopt;
 use crate::net_settings::{Net, Ports};
-use crate::settings::{Config, Fallback, Strategy};
+use crate::settings::{Config, Fallback};
 
 /// Changes the settings as a value says. Returns `None` if the value is not valid, and changes
 /// nothing then.
@@ -44,7 +44,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub static VARIABLES: [Variable; 19] = [
+pub static VARIABLES: [Variable; 17] = [
     Variable {
         name: "FOMPI_VERBOSE",
         values: "0, 1 or 2",
@@ -174,14 +174,6 @@ pub static VARIABLES: [Variable; 19] = [
         set: Some(|config, value| mtu(value).map(|mtu| config.net.verbs.mtu = Some(mtu))),
     },
     Variable {
-        name: "FOMPI_VERBS_INTERFACE",
-        values: "the name of a network interface",
-        default: DefaultValue::Words("all interfaces"),
-        is_common: false,
-        meanings: &[("name", "older name of FOMPI_NET_INTERFACE, which takes precedence")],
-        set: Some(|config, value| text(value).map(|name| config.net.older_interface = Some(name))),
-    },
-    Variable {
         name: "FOMPI_VERBS_LIBRARY",
         values: "a path",
         default: DefaultValue::Is("libibverbs.so.1"),
@@ -199,23 +191,6 @@ pub static VARIABLES: [Variable; 19] = [
             "each group of this many ranks of a communicator counts as one node, for tests",
         )],
         set: Some(|config, value| positive(value).map(|ranks| config.ranks_per_node = Some(ranks))),
-    },
-    Variable {
-        name: "FOMPI_DATATYPES",
-        values: "auto, block or buffer",
-        default: DefaultValue::Is("auto"),
-        is_common: false,
-        meanings: &[
-            (
-                "auto",
-                "chooses how data that is not contiguous is sent between nodes by an RDMA \
-                 device",
-            ),
-            ("block, buffer", "always uses this strategy, for measurements"),
-        ],
-        set: Some(|config, value| {
-            choice(value, &STRATEGIES).map(|choice| config.strategy = choice)
-        }),
     },
     Variable {
         name: "FOMPI_STRICT",
@@ -306,13 +281,6 @@ pub(crate) fn choice<T: Copy>(value: &str, of: &[(&str, T)]) -> Option<T> {
     let found = of.iter().find(|(name, _)| name.eq_ignore_ascii_case(value));
     found.map(|(_, value)| *value)
 }
-
-/// The values of FOMPI_DATATYPES.
-const STRATEGIES: [(&str, Strategy); 3] = [
-    ("auto", Strategy::Auto),
-    ("block", Strategy::MaximalBlock),
-    ("buffer", Strategy::FixedBuffer),
-];
 
 /// The values of FOMPI_FALLBACK.
 const FALLBACKS: [(&str, Fallback); 3] =

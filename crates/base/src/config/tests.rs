@@ -155,14 +155,6 @@ fn each_value_of_a_choice_makes_its_setting() {
         assert!(warnings.is_empty(), "{name}={value}: {warnings:?}");
         config
     };
-    let strategies = [
-        ("auto", Strategy::Auto),
-        ("BLOCK", Strategy::MaximalBlock),
-        ("buffer", Strategy::FixedBuffer),
-    ];
-    for (value, expected) in strategies {
-        assert_eq!(made("FOMPI_DATATYPES", value).strategy, expected);
-    }
     let fallbacks =
         [("warn", Fallback::Warn), ("quiet", Fallback::Quiet), ("error", Fallback::Error)];
     for (value, expected) in fallbacks {
@@ -233,13 +225,7 @@ fn what_is_said_of_networks_is_read() {
 }
 
 #[test]
-fn a_new_name_of_a_setting_wins_over_the_old_one() {
-    let (new, old) = (("FOMPI_NET_INTERFACE", "eth0"), ("FOMPI_VERBS_INTERFACE", "eth1"));
-    let interface = |variables: &[_]| parse(variables).0.net.interface().map(str::to_owned);
-    assert_eq!(interface(&[old]).as_deref(), Some("eth1"));
-    for both in [[old, new], [new, old]] {
-        assert_eq!(interface(&both).as_deref(), Some("eth0"));
-    }
+fn an_rdma_device_is_tried_unless_it_is_switched_off() {
     let off = ("FOMPI_VERBS", "off");
     assert!(!parse(&[off]).0.net.tries_verbs());
     assert!(!parse(&[off, ("FOMPI_NET", "auto")]).0.net.tries_verbs());
@@ -253,7 +239,7 @@ fn nonsense_about_rdma_devices_gives_a_warning_each() {
         ("FOMPI_VERBS_DEVICE", ":1"),
         ("FOMPI_VERBS_GID", "256"),
         ("FOMPI_VERBS_MTU", "1500"),
-        ("FOMPI_VERBS_INTERFACE", ""),
+        ("FOMPI_NET_INTERFACE", ""),
         ("FOMPI_NET", "udp"),
         ("FOMPI_NET_PORTS", "9-8"),
         ("FOMPI_NET_PORTS", "0-8"),

@@ -41,7 +41,7 @@ fn interface_and_ports(found: Vec<(String, Ipv6Addr)>) -> Vec<Finding> {
     let usable: Vec<_> =
         found.into_iter().filter(|(_, address)| !address.to_canonical().is_loopback()).collect();
     let names: Vec<_> = usable.iter().map(|(name, _)| name.as_str()).collect();
-    let wanted = net.interface();
+    let wanted = net.interface.as_deref();
     let own = usable.iter().find(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
     let Some((name, address)) = own else {
         return vec![match wanted {

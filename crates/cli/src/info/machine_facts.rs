@@ -146,7 +146,7 @@ fn network_interfaces() -> Vec<MachineFact> {
         Ok(found) => found,
         Err(error) => return vec![MachineFact::new("interface", "none", Some(error.to_string()))],
     };
-    let wanted = Config::get().net.interface();
+    let wanted = Config::get().net.interface.as_deref();
     let fact = |(interface, address): (String, std::net::Ipv6Addr)| {
         let address = address.to_canonical();
         let why_not = match wanted {

@@ -30,7 +30,7 @@ pub struct ListenPlaces {
 impl ListenPlaces {
     /// Returns the places that the settings name.
     pub fn of(settings: &NetSettings) -> ListenPlaces {
-        ListenPlaces { interface: settings.interface().map(str::to_owned), ports: settings.ports }
+        ListenPlaces { interface: settings.interface.clone(), ports: settings.ports }
     }
 
     /// The interface at whose addresses alone it listens, if one is named.

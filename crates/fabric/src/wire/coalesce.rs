@@ -1,14 +1,9 @@
-//! Transfers of many runs by the device, as a message for each run or for several runs. The file
-//! has two strategies of foMPI's paper on datatypes (§2), and one that decides by the size and the
-//! places of the runs:
-//!
-//! - *maximal block*: each run is a message.
-//! - *fixed buffer*: runs that follow each other at the target, one after the other, are one
-//!   message as long as a block of the transport. A run that is too long for that, or has no
-//!   neighbour, is a message of its own.
-//! - *auto*: the fixed buffer, and a get also reads short gaps between the runs. A few runs that
-//!   are longer than a block in all, in memory that stays registered, are one message without a
-//!   copy.
+//! Transfers of many runs by the device, as a message for each run or for several runs: the fixed
+//! buffer of foMPI's paper on datatypes (§2) where it pays. Runs that follow each other at the
+//! target, one after the other, are one message as long as a block of the transport; a get also
+//! reads short gaps between them. A run that is too long for that, or has no neighbour, is a
+//! message of its own. A few runs that are longer than a block in all, in memory that stays
+//! registered, are one message without a copy.
 //!
 //! A part of a message is a message as well, and each message takes all runs that it can. So no
 //! other division of the runs has fewer messages.
@@ -23,7 +18,6 @@ use super::device::Region;
 use super::peer::Peer;
 use super::pool::{BLOCK_BYTES, Part};
 use crate::Way;
-use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::number::Number;
 use crate::remote::{Bytes, Remote, Runs};
@@ -53,7 +47,6 @@ pub struct Coalesce<'a> {
     /// memory of the target with the key of all runs
     within: Remote,
     way: Way,
-    strategy: Strategy,
     /// the message that is being gathered: its runs, its address at the target, and its length
     parts: Vec<Part>,
     there: u64,
@@ -72,18 +65,16 @@ pub struct Coalesce<'a> {
 impl<'a> Coalesce<'a> {
     /// Starts without runs.
     pub(super) fn new(peer: &'a Peer, within: Remote, way: Way) -> Coalesce<'a> {
-        let strategy = Config::get().strategy;
         let (inline_max, sge_max) = peer.request_limits(way);
         Coalesce {
             peer,
             within,
             way,
-            strategy,
             parts: Vec::new(),
             there: 0,
             bytes: 0,
             regions: Vec::new(),
-            sge_max: if strategy == Strategy::Auto { sge_max } else { 1 },
+            sge_max,
             short: Vec::new(),
             short_max: if way == Way::Put { inline_max } else { 0 },
             done: Ok(()),
@@ -92,7 +83,7 @@ impl<'a> Coalesce<'a> {
 
     /// The longest gap that is sent along with runs.
     fn gap_max(&self) -> u64 {
-        if self.way == Way::Get && self.strategy == Strategy::Auto { GAP_MAX } else { 0 }
+        if self.way == Way::Get { GAP_MAX } else { 0 }
     }
 
     /// Returns memory of the target.
@@ -213,7 +204,7 @@ impl<'a> Coalesce<'a> {
 
 impl Runs for Coalesce<'_> {
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        if self.strategy == Strategy::MaximalBlock || bytes > u32::MAX.into() {
+        if bytes > u32::MAX.into() {
             // SAFETY: guaranteed by the caller.
             return unsafe { self.send_run(here, there, bytes) };
         }

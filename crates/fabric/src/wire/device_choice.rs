@@ -100,7 +100,7 @@ pub fn tcp_settings() -> String {
     let found = found.filter(|(_, address)| !address.to_canonical().is_loopback());
     let names: Vec<String> = found.map(|(name, _)| name).collect();
     match FastNetworks::interface(&names) {
-        Some(name) if Config::get().net.interface().is_none() => {
+        Some(name) if Config::get().net.interface.is_none() => {
             format!("FOMPI_NET=tcp FOMPI_NET_INTERFACE={name}")
         }
         _ => String::from("FOMPI_NET=tcp"),
