@@ -19,8 +19,7 @@ use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer};
 use crate::transfer::{accumulate, put_get, single, staged};
 use crate::window::library_loads::gpu;
 use crate::window::notifications::Notified;
-use crate::window::quick_window::TRANSFERS;
-use crate::window::wide::target_records::DistantTarget;
+use crate::window::quick_window::{DistantTarget, TRANSFERS};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 

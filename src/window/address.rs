@@ -6,10 +6,8 @@ mod descriptor_fuzz;
 #[cfg(fuzzing)]
 pub use descriptor_fuzz::descriptors;
 
-use super::extent::Extent;
-use super::quick_window::Target;
+use super::quick_window::{Extent, Target, WideRecord};
 use super::wide::WideWindow;
-use super::wide::target_records::WideRecord;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;

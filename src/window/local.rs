@@ -2,8 +2,8 @@
 //! accesses of other ranks: `address` finds the memory, `synchronise` runs the epochs.
 
 use super::Flavor;
+use super::quick_window::WideRecord;
 use super::wide::WideWindow;
-use super::wide::target_records::WideRecord;
 use super::window_puts::WindowPuts;
 use crate::arena::Arena;
 use crate::arena::control_blocks::ControlBlocks;

@@ -8,7 +8,6 @@ pub mod attached;
 mod complete_puts;
 pub mod countdown;
 pub mod create;
-pub mod extent;
 pub mod handles;
 mod in_use;
 pub mod label;

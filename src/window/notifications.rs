@@ -8,8 +8,7 @@
 //! serves the rank's counters, so that a notification follows its data over the same connection.
 //! So its memory is allocated where that of the window is, and otherwise each rank's own.
 
-use super::extent::Extent;
-use super::quick_window::Quick;
+use super::quick_window::{Extent, Quick};
 use super::target_counter::{TargetCounter, word};
 use super::wide::WideWindow;
 use super::{LocalWindow, Notifications, Window};

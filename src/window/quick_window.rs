@@ -1,15 +1,17 @@
 //! A window as a fast-path call sees it, in two cache lines: the first one of
 //! [`Window`](super::Window), which is a [`WindowHead`], and the record of the target, [`Target`];
 //! and the tables in which such a call finds the window, which `registry` fills. `target` makes the
-//! records.
+//! records. The checks of bounds return no error here; those of `address` do.
 
 use super::countdown::{Countdown, QUICK_PER_FULL};
-use super::extent::Extent;
-use super::wide::target_records::{DistantTarget, WideRecord};
+use super::wide::target_records::{Data, WideTarget};
 use crate::datatype::basic::Basic;
 use crate::epoch::access::{TargetAccess, WindowAccess};
 use crate::epoch::state::Epochs;
 use crate::fabric::Way;
+use crate::fabric::location::{Distant, Location, Unmapped};
+use crate::fabric::net::Peer;
+use crate::fabric::remote::Remote;
 use crate::fabric::shm::mapped::copy;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::number::Number;
@@ -21,6 +23,7 @@ use core::hint::assert_unchecked;
 use core::mem::offset_of;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
+use std::sync::{Arc, OnceLock};
 
 /// The begin of a window: the state that calls of the fast path read, in one cache line, and the
 /// countdown.
@@ -103,6 +106,143 @@ impl Target {
     pub fn pass(&self) -> &AtomicU64 {
         // SAFETY: guaranteed by the caller of `new`.
         unsafe { &*self.pass }
+    }
+}
+
+/// Memory of a target, and the displacements that are inside. It may have no byte.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// where it begins, at displacement `disp_min`: in this process, or on another node
+    pub(super) at: *mut u8,
+    pub(super) bytes: u64,
+    /// the displacement unit in bytes
+    pub(super) disp_unit: u64,
+    /// the first displacement inside
+    pub(super) disp_min: u64,
+    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
+    pub(super) disp_max: u64,
+    /// whether it is the beginning of a [`DistantTarget`]; otherwise it is mapped here
+    pub(super) is_distant: bool,
+}
+
+// SAFETY: the address is of shared memory, or of no memory of this process.
+unsafe impl Send for Extent {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Extent {}
+
+impl Extent {
+    /// No memory.
+    pub(super) const NOTHING: Extent = Extent {
+        at: ptr::null_mut(),
+        bytes: 0,
+        disp_unit: 0,
+        disp_min: 0,
+        disp_max: 0,
+        is_distant: false,
+    };
+
+    /// Returns the bytes from offset `first` to `end` of what a target exposes, at `at`, in units
+    /// of `disp_unit` bytes.
+    pub fn new(at: *mut u8, (first, end): (u64, u64), disp_unit: u64) -> Extent {
+        // With a unit of 0 every displacement is at the begin of the memory.
+        let disp_min = first.div_ceil(disp_unit.max(1));
+        let begin = disp_min.saturating_mul(disp_unit);
+        // Only a rank that has damaged its memory maps bytes behind the last displacement.
+        let is_any = begin >= first && disp_min <= DISP_MAX;
+        let Some(bytes) = end.checked_sub(begin).filter(|_| is_any) else {
+            return Extent::NOTHING;
+        };
+        let at = at.wrapping_add((begin - first).to_usize());
+        let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min);
+        Extent { at, bytes, disp_unit, disp_min, disp_max, is_distant: false }
+    }
+
+    /// Returns the offset of displacement `disp` in the memory, and the bytes from there to its
+    /// end; `None` if the displacement is negative, ahead of that memory or behind its end.
+    #[inline(always)]
+    pub fn start(&self, disp: i64) -> Option<(u64, u64)> {
+        // A negative displacement, or one that is ahead, is a number above all maxima here.
+        let disp = disp.cast_unsigned().wrapping_sub(self.disp_min);
+        if disp > self.disp_max {
+            return None;
+        }
+        // Neither wraps around: up to `disp_max` the product is at most `bytes`.
+        let first = disp.wrapping_mul(self.disp_unit);
+        Some((first, self.bytes.wrapping_sub(first)))
+    }
+
+    /// Returns the address of `bytes` bytes from `first` past the displacement; `None` if one of
+    /// them is outside.
+    #[inline(always)]
+    pub fn reach(&self, disp: i64, (first, bytes): (i64, u64)) -> Option<*mut u8> {
+        let (start, _) = self.start(disp)?;
+        let first = start.checked_add_signed(first)?;
+        let behind = self.bytes.checked_sub(first)?;
+        (bytes <= behind).then_some(self.at.wrapping_add(first.to_usize()))
+    }
+}
+
+/// The largest displacement that there is.
+const DISP_MAX: u64 = i64::MAX.cast_unsigned();
+
+/// Returns the largest displacement in units of `disp_unit` that is not behind the end of `bytes`
+/// bytes. With a unit of 0 every displacement is at their begin.
+fn disp_max(bytes: u64, disp_unit: u64) -> u64 {
+    bytes.checked_div(disp_unit).unwrap_or(DISP_MAX).min(DISP_MAX)
+}
+
+/// What this process knows of a rank of the window.
+#[derive(Default)]
+pub struct WideRecord {
+    /// how it may access the rank now
+    pub access: TargetAccess,
+    /// how it reaches the rank, from the first contact on
+    pub(super) target: OnceLock<WideTarget>,
+    /// the memory of a rank of another node, from the first access on
+    pub distant: OnceLock<DistantTarget>,
+}
+
+/// A rank of another node, as most calls need it.
+#[repr(C)]
+pub struct DistantTarget {
+    /// its memory, by addresses of that node
+    pub extent: Extent,
+    /// the handle of its window
+    pub window: u32,
+    /// the key of this memory
+    pub key: u64,
+    /// the process that serves it
+    pub peer: Arc<Peer>,
+}
+
+impl DistantTarget {
+    /// Returns the location of a number of bytes from the first one past displacement `disp`, if
+    /// all of them are inside.
+    #[inline(always)]
+    pub fn location(&self, disp: i64, bytes: (i64, u64)) -> Option<Location<'_>> {
+        let at = self.extent.reach(disp, bytes)?.addr().to_u64();
+        let at = Remote { at, key: self.key };
+        Some(Location::Unmapped(Unmapped::Distant(Distant { peer: &self.peer, at })))
+    }
+}
+
+impl WideRecord {
+    /// Records the memory of a rank of another node.
+    pub fn note_distant(&self, window: u32, target: &WideTarget, data: &Data) {
+        let (exposed, Remote { at, key }) = (data.descriptor.get(), data.at);
+        let at = ptr::without_provenance_mut(at.to_usize());
+        // Memory is shorter than any negative length as a number.
+        let end = exposed.exposed.min(i64::MAX.cast_unsigned());
+        let extent = Extent::new(at, (0, end), exposed.disp_unit);
+        let (extent, peer) = (Extent { is_distant: true, ..extent }, target.peer.clone());
+        self.distant.get_or_init(|| DistantTarget { extent, window, key, peer });
+    }
+
+    /// Returns the rank as a target if this process has contacted it.
+    #[inline]
+    pub fn contacted(&self) -> Option<&WideTarget> {
+        self.target.get()
     }
 }
 
@@ -349,3 +489,6 @@ impl Quick {
         (mask < bytes_left && at.addr().to_u64() & mask == 0).then_some((at, kernel))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,8 +13,7 @@
 //! Then it has a table of its own: 8 bytes for each rank of the node, and a cache line for each
 //! target that the process has accessed or held.
 
-use super::extent::Extent;
-use super::quick_window::{Target, Targets};
+use super::quick_window::{Extent, Target, Targets};
 use crate::epoch::access::TargetAccess;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::memory::HeapPlace;
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
-use crate::window::extent::Extent;
+use crate::window::quick_window::Extent;
 use core::ptr;
 use fompi_testkit::Choices;
 

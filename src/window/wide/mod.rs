@@ -13,6 +13,7 @@ mod transfers;
 mod unconfirmed_accumulates;
 pub mod word_locations;
 
+use super::quick_window::WideRecord;
 use crate::arena::descriptor::Descriptor;
 use crate::arena::wide::notes::Notes;
 use crate::arena::wide::shared::Shared;
@@ -31,7 +32,6 @@ use kept_puts::KeptPuts;
 use parking_lot::Mutex;
 use post_lists::Areas;
 use std::sync::Arc;
-use target_records::WideRecord;
 
 /// The part of a window that only windows over several nodes have.
 pub struct WideWindow {

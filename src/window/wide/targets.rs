@@ -10,7 +10,7 @@
 //! of its node find both in their [notes](crate::arena::wide::notes).
 
 use super::WideWindow;
-use super::target_records::{Data, KnownDescriptor, WideRecord, WideTarget};
+use super::target_records::{Data, KnownDescriptor, WideTarget};
 use crate::arena::Arena;
 use crate::arena::descriptor::Descriptor;
 use crate::arena::wide::Member;
@@ -20,6 +20,7 @@ use crate::fabric::net::{Contact, Peer};
 use crate::fabric::remote::{Bytes, Remote, Transport};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
+use crate::window::quick_window::WideRecord;
 use crate::window::{LocalWindow, Memory};
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;
