@@ -122,7 +122,7 @@ def source_text(path):
 def item_span(text, name):
     """Where the item `name` begins and ends in a source text: a function, an entry, a type. rustfmt
     has made its last line a bracket as far to the right as its first."""
-    entry = rf"^( *){name} P{name} \("
+    entry = rf"^( *){name} P{name} "
     item = (rf"^( *)(?:pub(?:\([a-z: ]+\))? )?(?:const |unsafe |extern \"C\" )*"
             rf"(?:fn|struct|enum|trait|mod|const|static|macro_rules!|impl\b.* for) {name}\b")
     found = re.search(entry, text, re.M) or re.search(item, text, re.M)
@@ -215,7 +215,7 @@ def entry_place(name):
     """Where the entry of a function is."""
     for path in sorted((ROOT / "src" / "abi").glob("*.rs")):
         text = path.read_text()
-        if re.search(rf"^    {name} P{name} \(", text, re.M):
+        if re.search(rf"^    {name} P{name} ", text, re.M):
             return f"abi/{path.name} {name}"
     raise Wrong(f"{name} has no entry")
 

@@ -13,8 +13,7 @@ entry! {
     /// windows, truncated to MPI_MAX_OBJECT_NAME of the ABI. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a
     /// null pointer.
     MPI_Win_set_name PMPI_Win_set_name (win: MPI_Win, name: *const c_char) {
-        let host = Host::get();
-        on_any_window("MPI_Win_set_name", host, win, |window| {
+        serve!(host, on_any_window, "MPI_Win_set_name", win, |window| {
             if name.is_null() {
                 return Err(Error::Wrong(&messages::NULL_NAME));
             }
@@ -24,7 +23,7 @@ entry! {
             let length = bytes.len().min(longest);
             *window.name.lock() = bytes[..length].to_vec();
             Ok(())
-        }, theirs!(host.win_set_name |native| (native, name)))
+        }, win_set_name |native| (native, name))
     }
 
     /// Returns the name of a window and its length (MPI-4.1 §7.8). The host MPI answers for
@@ -56,43 +55,40 @@ entry! {
     /// window's own communicator; the caller frees it. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null
     /// pointer, or those of the host MPI.
     MPI_Win_get_group PMPI_Win_get_group (win: MPI_Win, group: *mut MPI_Group) {
-        let host = Host::get();
-        on_window("MPI_Win_get_group", host, win, |_, node| {
+        serve!(host, on_window, "MPI_Win_get_group", win, |_, node| {
             check_output(group)?;
             let copy = node.comm().group(host)?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(group, copy.0) };
             Ok(())
-        }, theirs!(host.win_get_group |native| (native, group)))
+        }, win_get_group |native| (native, group))
     }
 
     /// Sets hints of a window (MPI-4.1 §12.2.7); only those that may change after its creation have
     /// an effect. Collective, but waits for no other rank. Errors: MPI_ERR_WIN, MPI_ERR_INFO, or
     /// those of the host MPI, which owns the info object.
     MPI_Win_set_info PMPI_Win_set_info (win: MPI_Win, info: MPI_Info) {
-        let host = Host::get();
-        on_window("MPI_Win_set_info", host, win, |window, _| {
+        serve!(host, on_window, "MPI_Win_set_info", win, |window, _| {
             // No lock is held during calls of the host MPI. The call is collective: no other thread
             // changes the hints meanwhile.
             let mut hints = window.info.lock().clone();
             hints.update(host, host.handle(info))?;
             *window.info.lock() = hints;
             Ok(())
-        }, theirs!(host.win_set_info |native| (native, host.handle(info))))
+        }, win_set_info |native| (native, host.handle(info)))
     }
 
     /// Returns the hints that a window uses (MPI-4.1 §12.2.7) and its transport, as
     /// `fompi_transport`, in a new info object of the host MPI, which the caller frees.
     /// Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer, or those of the host MPI.
     MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
-        let host = Host::get();
-        on_window("MPI_Win_get_info", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_get_info", win, |window, node| {
             check_output(info)?;
             let hints = window.info.lock().clone();
             let copy = hints.give(host, node.comm(), node.transport())?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(info, copy) };
             Ok(())
-        }, theirs!(host.win_get_info |native| (native, info)))
+        }, win_get_info |native| (native, info))
     }
 }

@@ -1,6 +1,15 @@
 //! Macros that define the two entries of an MPI function, `MPI_X` and `PMPI_X`. Those of the rows
 //! of `transfer`, one for each list of arguments, come last.
 
+use super::answer::on_any_window;
+use crate::fabric::remote::{Bytes, Remote};
+use crate::mpi::Host;
+use crate::number::Number;
+use crate::sync::computed;
+use crate::window::quick_window::DistantTarget;
+use core::ffi::c_int;
+use core::ptr;
+
 /// The return type of a function: an error code unless another type is given.
 macro_rules! answer {
     () => {
@@ -88,6 +97,15 @@ macro_rules! theirs {
             crate::mpi::comm::check(unsafe { ($host.call.$name)($($argument),*) })
         }
     };
+}
+
+/// Executes a call on a window by `$on`, a function of `answer`: by `$ours` on a window of
+/// libfompi, otherwise by [`theirs`].
+macro_rules! serve {
+    ($host:ident, $on:ident, $call:literal, $win:ident, $ours:expr, $($theirs:tt)*) => {{
+        let $host = Host::get();
+        $on($call, $host, $win, $ours, theirs!($host.$($theirs)*))
+    }};
 }
 
 /// Defines `MPI_X` and `PMPI_X` from a name, arguments and a body. Both contain the body, so that
@@ -236,6 +254,34 @@ macro_rules! run {
     };
 }
 
+/// Puts or gets `last + 1` bytes inside of a target of another node, the end of the fast path.
+/// Returns the code of the call.
+///
+/// # Safety
+/// The bytes from `at` are inside of the target; those at `here` may be read or, for a get,
+/// written, until a call completes them.
+#[inline(never)]
+pub(super) unsafe fn transfer_block<const IS_PUT: bool>(
+    here: *mut u8,
+    target: &'static DistantTarget,
+    at: *mut u8,
+    last: u64,
+) -> c_int {
+    // SAFETY: from a reference; hidden, so that the target stays one argument.
+    let target = unsafe { &*computed!(ptr::from_ref(target)) };
+    let (peer, at) = (&target.peer, Remote { at: at.addr().to_u64(), key: target.key });
+    // SAFETY: guaranteed by the caller.
+    let (call, done) = unsafe {
+        match IS_PUT {
+            true => ("MPI_Put", peer.put(at, here, last + 1)),
+            false => ("MPI_Get", peer.get(here, at, last + 1)),
+        }
+    };
+    let Err(error) = done else { return 0 };
+    let win = target.window.to_usize();
+    on_any_window(call, Host::get(), win, |_| Err(error), |_| unreachable!("it is libfompi's"))
+}
+
 /// Runs the fast path of a put or get, which reaches other nodes if the call has no request.
 macro_rules! run_transfer {
     ($way:ident, $window:ident, $rank:ident, $from:ident, $disp:expr, []) => {{
@@ -277,36 +323,35 @@ macro_rules! row {
 macro_rules! puts_and_gets {
     ($(
         $(#[$doc:meta])*
-        $name:ident $profiled:ident (
-            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
-            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
-            $($request:ident: $rqt:ty,)?
-        ) = $way:ident($($native:ident)+) $(quick[$($q:ident)?])?;
+        $name:ident $profiled:ident *$mut:tt $count:ident [$($request:ident)?]
+            = $way:ident($($native:ident)+) $(quick[$($q:ident)?])?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
-            $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
-            $win: $wt, $($request: $rqt,)?
+            origin: *$mut c_void, origin_count: $count, origin_type: MPI_Datatype, rank: c_int,
+            disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, win: MPI_Win,
+            $($request: *mut MPI_Request,)?
         ) [$({
             // Handles as the caller passed them: if those of one type differ in the unused upper
             // bits, the full call handles them.
-            let same_type = $oc == $tc && $ot == $tt && !$origin.is_null();
-            let from = passed($origin, $oc.into(), $ot);
-            match if same_type { TRANSFERS.find($win, ENTRY) } else { None } {
+            let same_type = (origin_count, origin_type) == (target_count, target_type)
+                && !origin.is_null();
+            let from = passed(origin, origin_count.into(), origin_type);
+            match if same_type { TRANSFERS.find(win, ENTRY) } else { None } {
                 Some(window) => run_transfer!(
-                    $way, window, $rank, from, $disp as i64, [$($q)?]
+                    $way, window, rank, from, disp as i64, [$($q)?]
                 ),
                 None => false,
             }
         })?] {
             let request = optional!($($request)?);
-            let call = Call { request, ..Call::plain(stringify!($name), $rank, $win) };
+            let call = Call { request, ..Call::plain(stringify!($name), rank, win) };
             let host = call.host;
-            let buffer = buffer(host, $origin, $oc.into(), $ot);
-            let target = target(host, $rank, $disp, $tc.into(), $tt);
-            let theirs = |native| native!(host.$($native)+ [$oc $tc] (
-                $origin, $oc, host.handle($ot), $rank, $disp, $tc, host.handle($tt), native
-                $(, $request)?
+            let buffer = buffer(host, origin, origin_count.into(), origin_type);
+            let target = target(host, rank, disp, target_count.into(), target_type);
+            let theirs = |native| native!(host.$($native)+ [origin_count target_count] (
+                origin, origin_count, host.handle(origin_type), rank, disp, target_count,
+                host.handle(target_type), native $(, $request)?
             ));
             // SAFETY: the caller's buffer.
             let ours = |place| unsafe { transfer(place, Way::$way, buffer, target) };
@@ -319,36 +364,35 @@ macro_rules! puts_and_gets {
 macro_rules! accumulates {
     ($(
         $(#[$doc:meta])*
-        $name:ident $profiled:ident (
-            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
-            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
-            $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = ($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
+        $name:ident $profiled:ident $count:ident [$($request:ident)?]
+            = ($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
-            $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
-            $op: $opt, $win: $wt, $($request: $rqt,)?
+            origin: *const c_void, origin_count: $count, origin_type: MPI_Datatype, rank: c_int,
+            disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, op: MPI_Op,
+            win: MPI_Win, $($request: *mut MPI_Request,)?
         ) [$({
-            let same_type = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
-            let to = if same_type { Quick::open($win, $rank, ENTRY) } else { None };
-            let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
+            let is_one = origin_count == 1 && target_count == 1 && origin_type == target_type;
+            let given = is_one && !origin.is_null(); // as above
+            let to = if given { Quick::open(win, rank, ENTRY) } else { None };
+            let (from, what) = (origin.cast(), (disp as i64, origin_type, op));
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
                 run!(with_request, to [$($q)?] unsafe { $quick(&to, from, what) })
             }).is_some()
         })?] {
             let request = optional!($($request)?);
-            let call = Call { request, ..Call::plain(stringify!($name), $rank, $win) };
+            let call = Call { request, ..Call::plain(stringify!($name), rank, win) };
             let host = call.host;
-            let from = buffer(host, $origin, $oc.into(), $ot);
-            let target = target(host, $rank, $disp, $tc.into(), $tt);
-            let theirs = |native| native!(host.$($native)+ [$oc $tc] (
-                $origin, $oc, host.handle($ot), $rank, $disp, $tc, host.handle($tt),
-                host.handle($op), native $(, $request)?
+            let from = buffer(host, origin, origin_count.into(), origin_type);
+            let target = target(host, rank, disp, target_count.into(), target_type);
+            let theirs = |native| native!(host.$($native)+ [origin_count target_count] (
+                origin, origin_count, host.handle(origin_type), rank, disp, target_count,
+                host.handle(target_type),                 host.handle(op), native $(, $request)?
             ));
             // SAFETY: the caller's buffer.
-            unsafe { accumulate(call, (from, None), target, $op, theirs) }
+            unsafe { accumulate(call, (from, None), target, op, theirs) }
         }
     } )*};
 }
@@ -357,42 +401,43 @@ macro_rules! accumulates {
 macro_rules! get_accumulates {
     ($(
         $(#[$doc:meta])*
-        $name:ident $profiled:ident (
-            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty,
-            $result:ident: $rp:ty, $rc:ident: $rct:ty, $rst:ident: $rstt:ty, $rank:ident: $rt:ty,
-            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
-            $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = ($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
+        $name:ident $profiled:ident $count:ident [$($request:ident)?]
+            = ($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
-            $origin: $pointer, $oc: $oct, $ot: $ott, $result: $rp, $rc: $rct, $rst: $rstt,
-            $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
-            $($request: $rqt,)?
+            origin: *const c_void, origin_count: $count, origin_type: MPI_Datatype,
+            result: *mut c_void, result_count: $count, result_type: MPI_Datatype, rank: c_int,
+            disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, op: MPI_Op,
+            win: MPI_Win, $($request: *mut MPI_Request,)?
         ) [$({
             // As above.
-            let same_type = $oc == 1 && $rc == 1 && $tc == 1 && $ot == $tt && $rst == $tt;
-            let given = same_type && !$origin.is_null() && !$result.is_null();
-            let to = if given { Quick::open($win, $rank, ENTRY) } else { None };
-            let what = ($disp as i64, $tt, $op);
+            let is_one = origin_count == 1 && result_count == 1 && target_count == 1;
+            let same_type = origin_type == target_type && result_type == target_type;
+            let given = is_one && same_type && !origin.is_null() && !result.is_null();
+            let to = if given { Quick::open(win, rank, ENTRY) } else { None };
+            let what = (disp as i64, target_type, op);
             to.and_then(|to| {
                 // SAFETY: the caller's buffers.
-                let one = || unsafe { $quick(&to, $origin.cast(), $result.cast(), what) };
+                let one = || unsafe { $quick(&to, origin.cast(), result.cast(), what) };
                 run!(with_request, to [$($q)?] one())
             }).is_some()
         })?] {
             let request = optional!($($request)?);
-            let call = Call { request, ..Call::plain(stringify!($name), $rank, $win) };
+            let call = Call { request, ..Call::plain(stringify!($name), rank, win) };
             let host = call.host;
-            let from = buffer(host, $origin, $oc.into(), $ot);
-            let into = buffer(host, $result, $rc.into(), $rst);
-            let target = target(host, $rank, $disp, $tc.into(), $tt);
-            let theirs = |native| native!(host.$($native)+ [$oc $rc $tc] (
-                $origin, $oc, host.handle($ot), $result, $rc, host.handle($rst), $rank, $disp,
-                $tc, host.handle($tt), host.handle($op), native $(, $request)?
-            ));
+            let from = buffer(host, origin, origin_count.into(), origin_type);
+            let into = buffer(host, result, result_count.into(), result_type);
+            let target = target(host, rank, disp, target_count.into(), target_type);
+            let theirs = |native| native!(
+                host.$($native)+ [origin_count result_count target_count] (
+                    origin, origin_count, host.handle(origin_type), result, result_count,
+                    host.handle(result_type), rank, disp, target_count, host.handle(target_type),
+                    host.handle(op), native $(, $request)?
+                )
+            );
             // SAFETY: the caller's buffers.
-            unsafe { accumulate(call, (from, Some(into)), target, $op, theirs) }
+            unsafe { accumulate(call, (from, Some(into)), target, op, theirs) }
         }
     } )*};
 }

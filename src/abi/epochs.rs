@@ -132,10 +132,9 @@ entry! {
     /// MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another kind of epoch, MPI_ERR_OTHER if a rank has
     /// died.
     MPI_Win_fence PMPI_Win_fence (assert: c_int, win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_fence", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_fence", win, |window, node| {
             synchronise::fence(window, node, asserts(host, assert, FENCE)?)
-        }, theirs!(host.win_fence |native| (assert, native)))
+        }, win_fence |native| (assert, native))
     }
 
     /// Exposes this rank's memory to the ranks of a group (MPI-4.1 §12.5.2). Local: sets a bit in a
@@ -143,11 +142,10 @@ entry! {
     /// increments a word of each. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_GROUP,
     /// MPI_ERR_RMA_SYNC within an exposure epoch or a fence epoch.
     MPI_Win_post PMPI_Win_post (group: MPI_Group, assert: c_int, win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_post", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_post", win, |window, node| {
             asserts(host, assert, POST)?;
             with_members(host, node, group, |ranks| synchronise::post(window, node, ranks))
-        }, theirs!(host.win_post |native| (host.handle(group), assert, native)))
+        }, win_post |native| (host.handle(group), assert, native))
     }
 
     /// Opens an access epoch to the ranks of a group (MPI-4.1 §12.5.2). Waits until each of them
@@ -155,11 +153,10 @@ entry! {
     /// MPI_ERR_GROUP, MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if a rank has
     /// died.
     MPI_Win_start PMPI_Win_start (group: MPI_Group, assert: c_int, win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_start", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_start", win, |window, node| {
             asserts(host, assert, START)?;
             with_members(host, node, group, |ranks| synchronise::start(window, node, ranks))
-        }, theirs!(host.win_start |native| (host.handle(group), assert, native)))
+        }, win_start |native| (host.handle(group), assert, native))
     }
 
     /// Ends the access epoch of MPI_Win_start (MPI-4.1 §12.5.2): completes its operations, then
@@ -167,18 +164,16 @@ entry! {
     /// not wait for MPI_Win_wait. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_start,
     /// MPI_ERR_OTHER if a target is lost.
     MPI_Win_complete PMPI_Win_complete (win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_complete", host, win, synchronise::complete,
-            theirs!(host.win_complete |native| (native)))
+        serve!(host, on_window, "MPI_Win_complete", win, synchronise::complete,
+            win_complete |native| (native))
     }
 
     /// Ends the exposure epoch of MPI_Win_post (MPI-4.1 §12.5.2): waits on a control word of this
     /// rank until all origins have completed. Their data are then in this rank's memory. Errors:
     /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post, MPI_ERR_OTHER if a rank has died.
     MPI_Win_wait PMPI_Win_wait (win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_wait", host, win, synchronise::wait,
-            theirs!(host.win_wait |native| (native)))
+        serve!(host, on_window, "MPI_Win_wait", win, synchronise::wait,
+            win_wait |native| (native))
     }
 
     /// Returns whether all origins of the exposure epoch have completed, and ends the epoch if so
@@ -186,14 +181,13 @@ entry! {
     /// if they have not. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post, MPI_ERR_ARG
     /// for a null pointer, MPI_ERR_OTHER if a rank has died.
     MPI_Win_test PMPI_Win_test (win: MPI_Win, flag: *mut c_int) {
-        let host = Host::get();
-        on_window("MPI_Win_test", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_test", win, |window, node| {
             check_output(flag)?;
             let done = synchronise::test(window, node)?;
             // SAFETY: the caller's pointer.
             unsafe { flag.write(c_int::from(done)) };
             Ok(())
-        }, theirs!(host.win_test |native| (native, flag)))
+        }, win_test |native| (native, flag))
     }
 }
 
@@ -226,14 +220,13 @@ quick_entry! {
             false
         }
     } {
-        let host = Host::get();
-        on_window("MPI_Win_lock", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_lock", win, |window, node| {
             let hold = hold(host, lock_type, assert)?;
             match passive(host, node, rank)? {
                 Some(target) => synchronise::lock(window, node, target, hold),
                 None => Ok(()),
             }
-        }, theirs!(host.win_lock |native| (lock_type, rank, assert, native)))
+        }, win_lock |native| (lock_type, rank, assert, native))
     }
 
     /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
@@ -253,13 +246,12 @@ quick_entry! {
             None => false,
         }
     } {
-        let host = Host::get();
-        on_window("MPI_Win_unlock", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_unlock", win, |window, node| {
             match passive(host, node, rank)? {
                 Some(target) => synchronise::unlock(window, node, target),
                 None => Ok(()),
             }
-        }, theirs!(host.win_unlock |native| (rank, native)))
+        }, win_unlock |native| (rank, native))
     }
 
     /// Locks all targets, shared (MPI-4.1 §12.5.3): acquires the group lock on the global word at
@@ -271,10 +263,9 @@ quick_entry! {
         let window = EPOCHS.find(win, ENTRY).filter(|window| assert == 0 && !window.is_due::<1>());
         window.is_some_and(|window| quick_locks::lock_all_quick(window.whole(), window.node()))
     } {
-        let host = Host::get();
-        on_window("MPI_Win_lock_all", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_lock_all", win, |window, node| {
             synchronise::lock_all(window, node, asserts(host, assert, LOCK)?)
-        }, theirs!(host.win_lock_all |native| (assert, native)))
+        }, win_lock_all |native| (assert, native))
     }
 
     /// Ends the epoch of MPI_Win_lock_all (MPI-4.1 §12.5.3): completes all operations at their
@@ -293,9 +284,8 @@ quick_entry! {
             None => false,
         }
     } {
-        let host = Host::get();
-        on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all,
-            theirs!(host.win_unlock_all |native| (native)))
+        serve!(host, on_window, "MPI_Win_unlock_all", win, synchronise::unlock_all,
+            win_unlock_all |native| (native))
     }
 
     /// Completes all operations on one target, at the target (MPI-4.1 §12.5.4): a full fence for
@@ -307,13 +297,12 @@ quick_entry! {
         let target = Rank(rank.cast_unsigned());
         window.is_some_and(|window| synchronise::flush_quick(window, target))
     } {
-        let host = Host::get();
-        on_window("MPI_Win_flush", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_flush", win, |window, node| {
             match passive(host, node, rank)? {
                 Some(target) => synchronise::flush(window, node, target),
                 None => Ok(()),
             }
-        }, theirs!(host.win_flush |native| (rank, native)))
+        }, win_flush |native| (rank, native))
     }
 
     /// Completes all operations on one target at the origin, so that their buffers may be reused
@@ -326,13 +315,12 @@ quick_entry! {
         let target = Rank(rank.cast_unsigned());
         window.is_some_and(|window| synchronise::flush_local_quick(window, target))
     } {
-        let host = Host::get();
-        on_window("MPI_Win_flush_local", host, win, |window, node| {
+        serve!(host, on_window, "MPI_Win_flush_local", win, |window, node| {
             match passive(host, node, rank)? {
                 Some(target) => synchronise::flush_local(window, node, target),
                 None => Ok(()),
             }
-        }, theirs!(host.win_flush_local |native| (rank, native)))
+        }, win_flush_local |native| (rank, native))
     }
 
     /// Completes all operations of this rank at their targets (MPI-4.1 §12.5.4): a full fence
@@ -341,9 +329,8 @@ quick_entry! {
     MPI_Win_flush_all PMPI_Win_flush_all (win: MPI_Win) {
         EPOCHS.find(win, ENTRY).is_some_and(synchronise::flush_all_quick)
     } {
-        let host = Host::get();
-        on_window("MPI_Win_flush_all", host, win, synchronise::flush_all,
-            theirs!(host.win_flush_all |native| (native)))
+        serve!(host, on_window, "MPI_Win_flush_all", win, synchronise::flush_all,
+            win_flush_all |native| (native))
     }
 
     /// Completes all operations of this rank at the origin, so that their buffers may be reused
@@ -352,9 +339,8 @@ quick_entry! {
     MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
         EPOCHS.find(win, ENTRY).is_some_and(synchronise::flush_local_all_quick)
     } {
-        let host = Host::get();
-        on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all,
-            theirs!(host.win_flush_local_all |native| (native)))
+        serve!(host, on_window, "MPI_Win_flush_local_all", win, synchronise::flush_local_all,
+            win_flush_local_all |native| (native))
     }
 
     /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. The private and
@@ -364,8 +350,7 @@ quick_entry! {
     MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
         EPOCHS.find(win, ENTRY).is_some_and(synchronise::sync_quick)
     } {
-        let host = Host::get();
-        on_window("MPI_Win_sync", host, win, synchronise::sync,
-            theirs!(host.win_sync |native| (native)))
+        serve!(host, on_window, "MPI_Win_sync", win, synchronise::sync,
+            win_sync |native| (native))
     }
 }

@@ -63,28 +63,26 @@ entry! {
     MPI_Win_get_errhandler PMPI_Win_get_errhandler (
         win: MPI_Win, errhandler: *mut MPI_Errhandler,
     ) {
-        let host = Host::get();
-        on_any_window("MPI_Win_get_errhandler", host, win, |window| {
+        serve!(host, on_any_window, "MPI_Win_get_errhandler", win, |window| {
             check_output(errhandler)?;
             let handler = window.errhandler.load(Ordering::Relaxed);
             keep(handler);
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(errhandler, handler) };
             Ok(())
-        }, theirs!(host.win_get_errhandler |native| (native, errhandler)))
+        }, win_get_errhandler |native| (native, errhandler))
     }
 
     /// Calls the error handler of a window with the program's error code (MPI-4.1 §9.5). A fatal
     /// handler prints this call and the code, then aborts the job. Errors: MPI_ERR_WIN.
     MPI_Win_call_errhandler PMPI_Win_call_errhandler (win: MPI_Win, error: c_int) {
-        let host = Host::get();
-        on_any_window("MPI_Win_call_errhandler", host, win, |window| {
+        serve!(host, on_any_window, "MPI_Win_call_errhandler", win, |window| {
             handle(host, window, error, || {
                 let filled = filled!(messages::CALLED_HANDLER; code = error);
                 report::print_fatal(filled.message, &filled);
             });
             Ok(())
-        }, theirs!(host.win_call_errhandler |native| (native, error)))
+        }, win_call_errhandler |native| (native, error))
     }
 
     /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1

@@ -3,11 +3,13 @@
 //! MPICH's entries of these names call C, so calls are passed on to them.
 
 use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler_calls, keyvals};
+use crate::error::Result;
 use crate::mpi::Host;
 use crate::mpi::attributes::{Calling, Delete, Language};
 use crate::mpi::host::Abi;
 use crate::number::Number;
 use crate::sys::dl;
+use crate::window::Window;
 use core::ffi::{CStr, c_int, c_void};
 
 /// Fortran's .TRUE. in memory, in the representation of gfortran, which Open MPI expects.
@@ -41,9 +43,44 @@ unsafe fn store(ierror: *mut MPI_Fint, code: c_int) {
     }
 }
 
-/// MPI_WIN_GET_ATTR: MPI_Win_get_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7). On
-/// another MPI, and for a window of the host MPI, the call is passed on to the entry of the same
-/// name.
+/// Carries out a call on a window of libfompi, and stores its code. On another MPI, and for a
+/// window of the host MPI, the call is passed on to the entry of the same name.
+///
+/// # Safety
+/// `win` points to an INTEGER; `ierror` is as for [`store`].
+unsafe fn on_window(
+    call: &'static str,
+    win: *mut MPI_Fint,
+    ierror: *mut MPI_Fint,
+    pass_on: &dyn Fn(),
+    ours: impl FnOnce(&'static Host, &'static Window) -> Result<()>,
+) {
+    let host = Host::get();
+    if !is_open_mpi() {
+        return pass_on();
+    }
+    // SAFETY: the caller's pointer.
+    let win = unsafe { *win }.cast_unsigned().to_usize();
+    let mut passed_on = false;
+    let code = answer::on_any_window(
+        call,
+        host,
+        win,
+        |window| ours(host, window),
+        |_| {
+            passed_on = true;
+            pass_on();
+            Ok(())
+        },
+    );
+    if !passed_on {
+        // SAFETY: guaranteed by the caller.
+        unsafe { store(ierror, code) };
+    }
+}
+
+/// MPI_WIN_GET_ATTR: MPI_Win_get_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7), by
+/// [`on_window`].
 ///
 /// # Safety
 /// The arguments are those of the Fortran binding.
@@ -55,42 +92,21 @@ unsafe fn get_attr(
     ierror: *mut MPI_Fint,
     pass_on: &dyn Fn(),
 ) {
-    let host = Host::get();
-    if !is_open_mpi() {
-        return pass_on();
-    }
-    // SAFETY: the caller's pointers to INTEGERs.
-    let (handle, keyval_c) = unsafe { ((*win).cast_unsigned().to_usize(), *keyval) };
-    let mut passed_on = false;
-    let code = answer::on_any_window(
-        "MPI_Win_get_attr",
-        host,
-        handle,
-        |window| {
-            let found = keyvals::find(host, window, keyval_c)?;
-            // SAFETY: the caller's pointer.
-            unsafe { flag.write(if found.is_some() { TRUE } else { FALSE }) };
-            if let Some(found) = found {
-                // SAFETY: the caller's pointer.
-                unsafe { value.write(found.integer()) };
-            }
-            Ok(())
-        },
-        |_| {
-            passed_on = true;
-            pass_on();
-            Ok(())
-        },
-    );
-    if !passed_on {
-        // SAFETY: the caller's pointer.
-        unsafe { store(ierror, code) };
-    }
+    // SAFETY: the caller's pointers.
+    let ours = |host, window| unsafe {
+        let found = keyvals::find(host, window, *keyval)?;
+        flag.write(if found.is_some() { TRUE } else { FALSE });
+        if let Some(found) = found {
+            value.write(found.integer());
+        }
+        Ok(())
+    };
+    // SAFETY: the caller's pointers.
+    unsafe { on_window("MPI_Win_get_attr", win, ierror, pass_on, ours) };
 }
 
-/// MPI_WIN_SET_ATTR: MPI_Win_set_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7). On
-/// another MPI, and for a window of the host MPI, the call is passed on to the entry of the same
-/// name.
+/// MPI_WIN_SET_ATTR: MPI_Win_set_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7), by
+/// [`on_window`].
 ///
 /// # Safety
 /// The arguments are those of the Fortran binding.
@@ -101,25 +117,11 @@ unsafe fn set_attr(
     ierror: *mut MPI_Fint,
     pass_on: &dyn Fn(),
 ) {
-    let host = Host::get();
-    if !is_open_mpi() {
-        return pass_on();
-    }
-    // SAFETY: the caller's pointers to INTEGERs.
-    let (handle, keyval_c) = unsafe { ((*win).cast_unsigned().to_usize(), *keyval) };
-    // SAFETY: the caller's pointer.
-    let integer = unsafe { *value };
-    let mut passed_on = false;
-    let ours = |window| keyvals::set(host, window, keyval_c, integer, Language::Fortran);
-    let code = answer::on_any_window("MPI_Win_set_attr", host, handle, ours, |_| {
-        passed_on = true;
-        pass_on();
-        Ok(())
-    });
-    if !passed_on {
-        // SAFETY: the caller's pointer.
-        unsafe { store(ierror, code) };
-    }
+    // SAFETY: the caller's pointers.
+    let ours =
+        |host, window| unsafe { keyvals::set(host, window, *keyval, *value, Language::Fortran) };
+    // SAFETY: the caller's pointers.
+    unsafe { on_window("MPI_Win_set_attr", win, ierror, pass_on, ours) };
 }
 
 /// MPI_WIN_CREATE_KEYVAL: MPI_Win_create_keyval with a delete callback that is a subroutine of

@@ -320,8 +320,7 @@ entry! {
     MPI_Win_get_attr PMPI_Win_get_attr (
         win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int,
     ) {
-        let host = Host::get();
-        on_any_window("MPI_Win_get_attr", host, win, |window| {
+        serve!(host, on_any_window, "MPI_Win_get_attr", win, |window| {
             check_output(value)?;
             check_output(flag)?;
             let found = find(host, window, keyval)?;
@@ -332,7 +331,7 @@ entry! {
                 unsafe { value.cast::<usize>().write_unaligned(found.pointer()) };
             }
             Ok(())
-        }, theirs!(host.win_get_attr |native| (native, keyval, value, flag)))
+        }, win_get_attr |native| (native, keyval, value, flag))
     }
 
     /// Sets an attribute (MPI-4.1 §7.7.3). libfompi stores the attributes of all windows that it
@@ -340,10 +339,9 @@ entry! {
     /// callback, which gets libfompi's window handle. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL, and the
     /// code of a delete callback that fails, in which case the old value stays.
     MPI_Win_set_attr PMPI_Win_set_attr (win: MPI_Win, keyval: c_int, value: *mut c_void) {
-        let host = Host::get();
-        on_any_window("MPI_Win_set_attr", host, win, |window| {
+        serve!(host, on_any_window, "MPI_Win_set_attr", win, |window| {
             set(host, window, keyval, value.addr().cast_signed(), Language::C)
-        }, theirs!(host.win_set_attr |native| (native, keyval, value)))
+        }, win_set_attr |native| (native, keyval, value))
     }
 
     /// Deletes an attribute (MPI-4.1 §7.7.3): calls the delete callback, then removes the
@@ -351,13 +349,12 @@ entry! {
     /// an unknown keyval, and the code of a delete callback that fails, in which case the attribute
     /// stays.
     MPI_Win_delete_attr PMPI_Win_delete_attr (win: MPI_Win, keyval: c_int) {
-        let host = Host::get();
-        on_any_window("MPI_Win_delete_attr", host, win, |window| {
+        serve!(host, on_any_window, "MPI_Win_delete_attr", win, |window| {
             match window.attributes.find(keyval) {
                 Some(attribute) => delete(host, window, &attribute),
                 None => attributes::delete_of(host, keyval).map(drop),
             }
-        }, theirs!(host.win_delete_attr |native| (native, keyval)))
+        }, win_delete_attr |native| (native, keyval))
     }
 
     /// Creates a keyval for attributes of windows (MPI-4.1 §7.7.3). The host MPI assigns the

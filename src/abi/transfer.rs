@@ -1,27 +1,25 @@
 //! Communication calls (MPI-4.1 §12.3). The functions of a family differ in the type of their
 //! counts and in whether they have a request: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`.
-//! Each is a row below, `signature = (native)`, with the direction of a put or get ahead. `native`
-//! is the host MPI's function, for delegated windows; `native_c else native` if an MPI may lack the
-//! function with large counts. `quick[]` and `quick[request]` say that there is a fast path, and
+//! Each is a row below: its two names, the type of its counts, whether it has a `[request]`, and
+//! the function of the host MPI, for delegated windows: `(native)`, or `(native_c else native)` if
+//! an MPI may lack the function with large counts. Puts and gets also have the kind of their
+//! pointer, and their direction. `quick[]` and `quick[request]` say that there is a fast path, and
 //! name it if it is not the only one.
 
-use super::answer::{on_any_window, on_window};
+use super::answer::on_window;
+use super::entry::transfer_block;
 use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
-use crate::fabric::remote::{Bytes, Remote};
 use crate::mpi::comm::check;
 use crate::mpi::{Handle, Host};
-use crate::number::Number;
-use crate::sync::computed;
 use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer};
 use crate::transfer::{accumulate, put_get, single, staged};
 use crate::window::library_loads::gpu;
 use crate::window::notifications::Notified;
-use crate::window::quick_window::{DistantTarget, TRANSFERS};
+use crate::window::quick_window::TRANSFERS;
 use core::ffi::{c_int, c_void};
-use core::ptr;
 
 /// Returns a buffer of the caller.
 #[inline]
@@ -142,34 +140,6 @@ pub(super) unsafe fn transfer(
     }
 }
 
-/// Puts or gets `last + 1` bytes inside of a target of another node, the end of the fast path.
-/// Returns the code of the call.
-///
-/// # Safety
-/// The bytes from `at` are inside of the target; those at `here` may be read or, for a get,
-/// written, until a call completes them.
-#[inline(never)]
-pub(super) unsafe fn transfer_block<const IS_PUT: bool>(
-    here: *mut u8,
-    target: &'static DistantTarget,
-    at: *mut u8,
-    last: u64,
-) -> c_int {
-    // SAFETY: from a reference; hidden, so that the target stays one argument.
-    let target = unsafe { &*computed!(ptr::from_ref(target)) };
-    let (peer, at) = (&target.peer, Remote { at: at.addr().to_u64(), key: target.key });
-    // SAFETY: guaranteed by the caller.
-    let (call, done) = unsafe {
-        match IS_PUT {
-            true => ("MPI_Put", peer.put(at, here, last + 1)),
-            false => ("MPI_Get", peer.get(here, at, last + 1)),
-        }
-    };
-    let Err(error) = done else { return 0 };
-    let win = target.window.to_usize();
-    on_any_window(call, Host::get(), win, |_| Err(error), |_| unreachable!("it is libfompi's"))
-}
-
 /// Executes a call of the accumulate family, or of the get_accumulate family, which has a `result`.
 ///
 /// # Safety
@@ -252,10 +222,7 @@ puts_and_gets! {
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
     /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OTHER if the target is lost.
-    MPI_Put PMPI_Put (
-        origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = Put(put) quick[];
+    MPI_Put PMPI_Put *const c_int [] = Put(put) quick[];
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -263,31 +230,20 @@ puts_and_gets! {
     /// may be incomplete at the target when the call returns. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
     /// MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE,
     /// MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target is lost.
-    MPI_Put_c PMPI_Put_c (
-        origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
-    ) = Put(put_c else put);
+    MPI_Put_c PMPI_Put_c *const MPI_Count [] = Put(put_c else put);
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5). The request is one
     /// of the host MPI: on one node it is complete when the call returns; between nodes it
     /// completes when the buffers may be reused. Errors: those of MPI_Put, and MPI_ERR_RMA_SYNC
     /// outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as the request.
-    MPI_Rput PMPI_Rput (
-        origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-        request: *mut MPI_Request,
-    ) = Put(rput) quick[request];
+    MPI_Rput PMPI_Rput *const c_int [request] = Put(rput) quick[request];
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
     /// The request is one of the host MPI: on one node it is complete when the call returns;
     /// between nodes it completes when the buffers may be reused. Errors: those of MPI_Put, and
     /// MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as the
     /// request.
-    MPI_Rput_c PMPI_Rput_c (
-        origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
-        request: *mut MPI_Request,
-    ) = Put(rput_c else rput);
+    MPI_Rput_c PMPI_Rput_c *const MPI_Count [request] = Put(rput_c else rput);
 
     /// Transfers data from a target (MPI-4.1 §12.3.2). By loads where the target's memory is mapped
     /// here, by process_vm from other memory of this node, and by RDMA READ from other nodes; only
@@ -295,10 +251,7 @@ puts_and_gets! {
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
     /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OTHER if the target is lost.
-    MPI_Get PMPI_Get (
-        origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = Get(get) quick[];
+    MPI_Get PMPI_Get *mut c_int [] = Get(get) quick[];
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
@@ -306,31 +259,20 @@ puts_and_gets! {
     /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
     /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target
     /// is lost.
-    MPI_Get_c PMPI_Get_c (
-        origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
-    ) = Get(get_c else get);
+    MPI_Get_c PMPI_Get_c *mut MPI_Count [] = Get(get_c else get);
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5). The request is
     /// one of the host MPI: on one node it is complete when the call returns; between nodes it
     /// completes when the buffers may be reused. Errors: those of MPI_Get, and MPI_ERR_RMA_SYNC
     /// outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as the request.
-    MPI_Rget PMPI_Rget (
-        origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-        request: *mut MPI_Request,
-    ) = Get(rget) quick[request];
+    MPI_Rget PMPI_Rget *mut c_int [request] = Get(rget) quick[request];
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
     /// counts. The request is one of the host MPI: on one node it is complete when the call
     /// returns; between nodes it completes when the buffers may be reused. Errors: those of
     /// MPI_Get, and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a null
     /// pointer as the request.
-    MPI_Rget_c PMPI_Rget_c (
-        origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
-        request: *mut MPI_Request,
-    ) = Get(rget_c else rget);
+    MPI_Rget_c PMPI_Rget_c *mut MPI_Count [request] = Get(rget_c else rget);
 }
 
 accumulates! {
@@ -341,10 +283,7 @@ accumulates! {
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
     /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
     /// MPI_ERR_OP, MPI_ERR_OTHER if the target is lost.
-    MPI_Accumulate PMPI_Accumulate (
-        origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = (accumulate) quick[] single::accumulate_quick;
+    MPI_Accumulate PMPI_Accumulate c_int [] = (accumulate) quick[] single::accumulate_quick;
 
     /// Combines origin data with target data by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element is updated by an atomic instruction of the processor or the
@@ -353,33 +292,22 @@ accumulates! {
     /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT,
     /// MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if the target is
     /// lost.
-    MPI_Accumulate_c PMPI_Accumulate_c (
-        origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
-        win: MPI_Win,
-    ) = (accumulate_c else accumulate);
+    MPI_Accumulate_c PMPI_Accumulate_c MPI_Count [] = (accumulate_c else accumulate);
 
     /// Combines origin data with target data, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5).
     /// The request is one of the host MPI: on one node it is complete when the call returns;
     /// between nodes it completes when the buffers may be reused. Errors: those of MPI_Accumulate,
     /// and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a null pointer as
     /// the request.
-    MPI_Raccumulate PMPI_Raccumulate (
-        origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-        request: *mut MPI_Request,
-    ) = (raccumulate) quick[request] single::accumulate_quick;
+    MPI_Raccumulate PMPI_Raccumulate c_int [request]
+        = (raccumulate) quick[request] single::accumulate_quick;
 
     /// Combines origin data with target data, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the host MPI: on one node it is complete when the
     /// call returns; between nodes it completes when the buffers may be reused. Errors: those of
     /// MPI_Accumulate, and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for a
     /// null pointer as the request.
-    MPI_Raccumulate_c PMPI_Raccumulate_c (
-        origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
-        win: MPI_Win, request: *mut MPI_Request,
-    ) = (raccumulate_c else raccumulate);
+    MPI_Raccumulate_c PMPI_Raccumulate_c MPI_Count [request] = (raccumulate_c else raccumulate);
 }
 
 get_accumulates! {
@@ -390,11 +318,8 @@ get_accumulates! {
     /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT,
     /// MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if the target is
     /// lost.
-    MPI_Get_accumulate PMPI_Get_accumulate (
-        origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
-        result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
-        target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = (get_accumulate) quick[] single::fetch_and_op_quick;
+    MPI_Get_accumulate PMPI_Get_accumulate c_int []
+        = (get_accumulate) quick[] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them with those of the origin, element by element
     /// (MPI-4.1 §12.3.4), with large counts. A single element is updated by an atomic instruction
@@ -403,36 +328,24 @@ get_accumulates! {
     /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
     /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if
     /// the target is lost.
-    MPI_Get_accumulate_c PMPI_Get_accumulate_c (
-        origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype,
-        result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
-        win: MPI_Win,
-    ) = (get_accumulate_c else get_accumulate);
+    MPI_Get_accumulate_c PMPI_Get_accumulate_c MPI_Count []
+        = (get_accumulate_c else get_accumulate);
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
     /// §12.3.5). The request is one of the host MPI: on one node it is complete when the call
     /// returns; between nodes it completes when the buffers may be reused. Errors: those of
     /// MPI_Get_accumulate, and MPI_ERR_RMA_SYNC outside of a passive-target epoch, MPI_ERR_ARG for
     /// a null pointer as the request.
-    MPI_Rget_accumulate PMPI_Rget_accumulate (
-        origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
-        result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
-        target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-        request: *mut MPI_Request,
-    ) = (rget_accumulate) quick[request] single::fetch_and_op_quick;
+    MPI_Rget_accumulate PMPI_Rget_accumulate c_int [request]
+        = (rget_accumulate) quick[request] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
     /// §12.3.5), with large counts. The request is one of the host MPI: on one node it is complete
     /// when the call returns; between nodes it completes when the buffers may be reused. Errors:
     /// those of MPI_Get_accumulate, and MPI_ERR_RMA_SYNC outside of a passive-target epoch,
     /// MPI_ERR_ARG for a null pointer as the request.
-    MPI_Rget_accumulate_c PMPI_Rget_accumulate_c (
-        origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype,
-        result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
-        disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
-        win: MPI_Win, request: *mut MPI_Request,
-    ) = (rget_accumulate_c else rget_accumulate);
+    MPI_Rget_accumulate_c PMPI_Rget_accumulate_c MPI_Count [request]
+        = (rget_accumulate_c else rget_accumulate);
 }
 
 quick_entry! {

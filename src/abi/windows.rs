@@ -11,21 +11,24 @@ use crate::sync::Ordering;
 use crate::window::create::{self, Failure, Made, WindowRequest};
 use crate::window::{Flavor, LocalWindow};
 use core::ffi::{c_int, c_void};
+use core::ptr;
 
 /// Creates a window and stores its handle and, for allocated memory, its address.
 ///
 /// # Safety
 /// `win` points to a window handle and `memory` to a pointer, or they are null.
-unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -> c_int {
+unsafe fn make(
+    flavor: Flavor,
+    (base, size, disp_unit): (*mut c_void, isize, isize),
+    (info, comm): (MPI_Info, MPI_Comm),
+    memory: *mut c_void,
+    win: *mut MPI_Win,
+) -> c_int {
     let host = Host::get();
-    let call = request.flavor.call();
-    let request = WindowRequest {
-        info: host.handle(request.info),
-        comm: host.handle(request.comm),
-        ..request
-    };
-    let allocates = matches!(request.flavor, Flavor::Allocate | Flavor::Shared);
-    let place = match allocates && request.size > 0 {
+    let (call, info, comm) = (flavor.call(), host.handle(info), host.handle(comm));
+    let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
+    let allocates = matches!(flavor, Flavor::Allocate | Flavor::Shared);
+    let place = match allocates && size > 0 {
         true => check_output(win).and(check_output(memory)),
         false => check_output(win),
     };
@@ -38,7 +41,7 @@ unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -
                 // SAFETY: the caller guarantees a pointer to a handle.
                 unsafe { host.store(win, host.constants.win_null) };
             }
-            return raise_on_comm(call, host, request.comm, error);
+            return raise_on_comm(call, host, comm, error);
         }
         Err(Failure::Host(code)) => return code,
     };
@@ -85,10 +88,9 @@ entry! {
         base: *mut c_void, size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
     ) {
-        let (flavor, disp_unit) = (Flavor::Create, disp_unit.to_isize());
-        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
+        let place = (base, size, disp_unit.to_isize());
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, core::ptr::null_mut(), win) }
+        unsafe { make(Flavor::Create, place, (info, comm), ptr::null_mut(), win) }
     }
 
     /// Creates a window over memory of the program (MPI-4.1 §12.2.1), with a large displacement
@@ -101,9 +103,9 @@ entry! {
         base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
     ) {
-        let request = WindowRequest { flavor: Flavor::Create, base, size, disp_unit, info, comm };
+        let place = (base, size, disp_unit);
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, core::ptr::null_mut(), win) }
+        unsafe { make(Flavor::Create, place, (info, comm), ptr::null_mut(), win) }
     }
 
     /// Creates a window without memory (MPI-4.1 §12.2.4), to which each rank attaches regions
@@ -114,11 +116,9 @@ entry! {
     MPI_Win_create_dynamic PMPI_Win_create_dynamic (
         info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
     ) {
-        let base = core::ptr::null_mut();
-        let request =
-            WindowRequest { flavor: Flavor::Dynamic, base, size: 0, disp_unit: 1, info, comm };
+        let nowhere = ptr::null_mut();
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, core::ptr::null_mut(), win) }
+        unsafe { make(Flavor::Dynamic, (nowhere, 0, 1), (info, comm), nowhere, win) }
     }
 
     /// Creates a window with memory of its own (MPI-4.1 §12.2.2). Collective: either all ranks
@@ -130,11 +130,9 @@ entry! {
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
         win: *mut MPI_Win,
     ) {
-        let (flavor, base) = (Flavor::Allocate, core::ptr::null_mut());
-        let disp_unit = disp_unit.to_isize();
-        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
+        let place = (ptr::null_mut(), size, disp_unit.to_isize());
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, baseptr, win) }
+        unsafe { make(Flavor::Allocate, place, (info, comm), baseptr, win) }
     }
 
     /// Creates a window with memory of its own (MPI-4.1 §12.2.2), with a large displacement unit.
@@ -146,10 +144,9 @@ entry! {
         size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         baseptr: *mut c_void, win: *mut MPI_Win,
     ) {
-        let (flavor, base) = (Flavor::Allocate, core::ptr::null_mut());
-        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
+        let place = (ptr::null_mut(), size, disp_unit);
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, baseptr, win) }
+        unsafe { make(Flavor::Allocate, place, (info, comm), baseptr, win) }
     }
 
     /// Creates a window with memory of its own (MPI-4.1 §12.2.3). Collective: either all ranks
@@ -161,11 +158,9 @@ entry! {
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
         win: *mut MPI_Win,
     ) {
-        let (flavor, base) = (Flavor::Shared, core::ptr::null_mut());
-        let disp_unit = disp_unit.to_isize();
-        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
+        let place = (ptr::null_mut(), size, disp_unit.to_isize());
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, baseptr, win) }
+        unsafe { make(Flavor::Shared, place, (info, comm), baseptr, win) }
     }
 
     /// Creates a window with memory of its own (MPI-4.1 §12.2.3), with a large displacement unit.
@@ -177,10 +172,9 @@ entry! {
         size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         baseptr: *mut c_void, win: *mut MPI_Win,
     ) {
-        let (flavor, base) = (Flavor::Shared, core::ptr::null_mut());
-        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
+        let place = (ptr::null_mut(), size, disp_unit);
         // SAFETY: the arguments are the caller's.
-        unsafe { make(request, baseptr, win) }
+        unsafe { make(Flavor::Shared, place, (info, comm), baseptr, win) }
     }
 
     /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
@@ -192,8 +186,7 @@ entry! {
         win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut c_int,
         baseptr: *mut c_void,
     ) {
-        let host = Host::get();
-        on_window("MPI_Win_shared_query", host, win, |_, node| {
+        serve!(host, on_window, "MPI_Win_shared_query", win, |_, node| {
             check_output(size)?;
             check_output(disp_unit)?;
             let store = |bytes: isize, unit: isize| {
@@ -204,7 +197,7 @@ entry! {
             };
             // SAFETY: the caller's pointers.
             unsafe { query(host, node, rank, baseptr, store) }
-        }, theirs!(host.win_shared_query |native| (native, rank, size, disp_unit, baseptr)))
+        }, win_shared_query |native| (native, rank, size, disp_unit, baseptr))
     }
 
     /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
@@ -281,10 +274,9 @@ entry! {
     /// for a window that is not dynamic, MPI_ERR_SIZE, MPI_ERR_BUFFER for a null pointer,
     /// MPI_ERR_RMA_ATTACH for memory that is already attached.
     MPI_Win_attach PMPI_Win_attach (win: MPI_Win, base: *mut c_void, size: MPI_Aint) {
-        let host = Host::get();
-        on_window("MPI_Win_attach", host, win, |_, node| {
+        serve!(host, on_window, "MPI_Win_attach", win, |_, node| {
             node.attach(base.expose_provenance() as u64, size as i64)
-        }, theirs!(host.win_attach |native| (native, base, size)))
+        }, win_attach |native| (native, base, size))
     }
 
     /// Detaches the region at `base` from a dynamic window (MPI-4.1 §12.2.4). Local: waits for
@@ -292,9 +284,8 @@ entry! {
     /// access reaches the region. Errors: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR for a window that is not
     /// dynamic, MPI_ERR_RMA_ATTACH if no region begins at `base`.
     MPI_Win_detach PMPI_Win_detach (win: MPI_Win, base: *const c_void) {
-        let host = Host::get();
-        on_window("MPI_Win_detach", host, win, |_, node| {
+        serve!(host, on_window, "MPI_Win_detach", win, |_, node| {
             node.detach(base.addr().to_u64())
-        }, theirs!(host.win_detach |native| (native, base)))
+        }, win_detach |native| (native, base))
     }
 }
