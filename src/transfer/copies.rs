@@ -11,7 +11,6 @@ use crate::fabric::location::Unmapped;
 pub use crate::fabric::shm::mapped::copy;
 use crate::fabric::word_copies::{both_ends, some_bytes};
 use crate::number::{Number, Offset};
-use core::hint::black_box;
 
 /// Copies `bytes` bytes between `here` and window memory that is mapped `at`.
 ///
@@ -51,18 +50,20 @@ pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>
 /// As for [`mapped`], of each block.
 #[inline(always)]
 pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
-    let (there, from) = (strip.there.to_isize(), strip.here.to_isize());
+    let Strip { blocks, bytes, .. } = strip;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        match strip.blocks {
-            1 => {
-                let (at, here) = (at.wrapping_offset(there), here.wrapping_offset(from));
-                match way {
-                    Way::Put => one_block(at, here, strip.bytes),
-                    Way::Get => one_block(here, at, strip.bytes),
-                }
+        if blocks == 1 {
+            let at = at.wrapping_offset(strip.there.to_isize());
+            let here = here.wrapping_offset(strip.here.to_isize());
+            match way {
+                Way::Put => one_block(at, here, bytes),
+                Way::Get => one_block(here, at, bytes),
             }
-            _ => many_blocks(way, at, here, strip),
+        } else {
+            let there = Offsets::Every { first: strip.there, stride: strip.there_stride };
+            let own = Offsets::Every { first: strip.here, stride: strip.here_stride };
+            scattered(way, at, here, Scattered { here: own, there, bytes, blocks });
         }
     }
 }
@@ -89,38 +90,7 @@ unsafe fn one_block(to: *mut u8, from: *const u8, bytes: u64) {
     }
 }
 
-/// Copies a strip of several blocks, as [`strip`].
-///
-/// # Safety
-/// As for [`strip`].
-#[inline(never)]
-unsafe fn many_blocks(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
-    let here = Blocks::of(here, strip.here, strip.here_stride);
-    let there = Blocks::of(at, strip.there, strip.there_stride);
-    let (to, from) = match way {
-        Way::Put => (there, here),
-        Way::Get => (here, there),
-    };
-    let aligned = |width: usize| (to.bits() | from.bits()) & (width - 1) == 0;
-    let blocks = strip.blocks;
-    // SAFETY: the caller guarantees all blocks, and elements are at multiples of their size.
-    unsafe {
-        match strip.bytes {
-            8 if aligned(8) => each_block(to, from, blocks, |to, from| element::<u64>(to, from)),
-            4 if aligned(4) => each_block(to, from, blocks, |to, from| element::<u32>(to, from)),
-            2 if aligned(2) => each_block(to, from, blocks, |to, from| element::<u16>(to, from)),
-            1 => each_block(to, from, blocks, |to, from| element::<u8>(to, from)),
-            12 => each_block(to, from, blocks, |to, from| some_bytes::<12>(to, from)),
-            16 => each_block(to, from, blocks, |to, from| some_bytes::<16>(to, from)),
-            24 => each_block(to, from, blocks, |to, from| some_bytes::<24>(to, from)),
-            32 => each_block(to, from, blocks, |to, from| some_bytes::<32>(to, from)),
-            64 => each_block(to, from, blocks, |to, from| some_bytes::<64>(to, from)),
-            bytes => each_block(to, from, blocks, |to, from| copy(to, from, bytes)),
-        }
-    }
-}
-
-/// Copies blocks at listed places, as [`strip`].
+/// Copies several blocks, as [`strip`].
 ///
 /// # Safety
 /// As for [`strip`].
@@ -150,7 +120,10 @@ unsafe fn scattered(way: Way, at: *mut u8, here: *mut u8, blocks: Scattered<'_>)
                 listed(from, &others[..length], other),
                 all,
             ),
-            (Offsets::Every { .. }, Offsets::Every { .. }) => unreachable!("a strip"),
+            (
+                Offsets::Every { first, stride },
+                Offsets::Every { first: other, stride: other_stride },
+            ) => each_place(every(to, first, stride), every(from, other, other_stride), all),
         }
     }
 }
@@ -201,6 +174,8 @@ unsafe fn each_place(
     match bytes {
         8 if aligned(8) => each!(element::<u64>),
         4 if aligned(4) => each!(element::<u32>),
+        2 if aligned(2) => each!(element::<u16>),
+        1 => each!(element::<u8>),
         12 => each!(some_bytes::<12>),
         16 => each!(some_bytes::<16>),
         24 => each!(some_bytes::<24>),
@@ -219,55 +194,6 @@ unsafe fn each_place(
 unsafe fn element<T: Copy>(to: *mut u8, from: *const u8) {
     // SAFETY: guaranteed by the caller.
     unsafe { to.cast::<T>().write_volatile(from.cast::<T>().read_volatile()) };
-}
-
-/// Blocks at equal distances.
-#[derive(Clone, Copy)]
-struct Blocks {
-    first: *mut u8,
-    stride: isize,
-}
-
-impl Blocks {
-    fn of(zero: *mut u8, offset: i64, stride: i64) -> Blocks {
-        Blocks { first: zero.wrapping_offset(offset.to_isize()), stride: stride.to_isize() }
-    }
-
-    /// Returns bits whose lowest is the alignment of all blocks.
-    fn bits(self) -> usize {
-        self.first.addr() | self.stride.cast_unsigned()
-    }
-}
-
-/// Copies blocks by a function for one of them. On paper 2.75 instructions a block of one element,
-/// and the addresses of four blocks do not wait for each other; without `black_box` the compiler
-/// makes one chain of additions of them, which is as slow as a block per cycle. That pays from some
-/// blocks on.
-#[inline(never)]
-fn each_block(to: Blocks, from: Blocks, blocks: u64, copy: impl Fn(*mut u8, *const u8) + Copy) {
-    const AT_ONCE: u64 = 4;
-    const FEW: u64 = 32;
-    let (to_stride, from_stride) = (to.stride, from.stride);
-    let (mut to, mut from) = (to.first, from.first);
-    let mut rest = blocks;
-    if blocks >= FEW {
-        let steps = |stride| [1, 2, 3, 4].map(|n: isize| black_box(n * stride));
-        let (to_steps, from_steps) = (steps(to_stride), steps(from_stride));
-        for _ in 0..blocks / AT_ONCE {
-            copy(to, from);
-            for n in 0..3 {
-                copy(to.wrapping_offset(to_steps[n]), from.wrapping_offset(from_steps[n]));
-            }
-            to = to.wrapping_offset(to_steps[3]);
-            from = from.wrapping_offset(from_steps[3]);
-        }
-        rest = blocks % AT_ONCE;
-    }
-    for _ in 0..rest {
-        copy(to, from);
-        to = to.wrapping_offset(to_stride);
-        from = from.wrapping_offset(from_stride);
-    }
 }
 
 /// The bytes that are combined at once.
