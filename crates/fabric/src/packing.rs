@@ -4,36 +4,45 @@
 use crate::sync::{Ordering, fence};
 use crate::word_copies::{self, both_ends, some_bytes};
 
+/// Copies each block by a function for its length: `$element` for one element, and `$others` for a
+/// length that has no function. `$ends` returns the two addresses of a block.
+macro_rules! each_block {
+    ($bytes:ident, $blocks:ident, $ends:expr, $element:ident, $others:expr) => {{
+        macro_rules! each {
+            ($copy:expr) => {
+                for n in 0..$blocks {
+                    let (to, from) = $ends(n);
+                    $copy(to, from);
+                }
+            };
+        }
+        match $bytes {
+            1 => each!($element::<u8>),
+            2 => each!($element::<u16>),
+            4 => each!($element::<u32>),
+            8 => each!($element::<u64>),
+            12 => each!(some_bytes::<12>),
+            24 => each!(some_bytes::<24>),
+            16..=32 => each!(|to, from| both_ends::<16>(to, from, $bytes)),
+            33..=64 => each!(|to, from| both_ends::<32>(to, from, $bytes)),
+            _ => each!($others),
+        }
+    }};
+}
+
 /// Copies blocks of `bytes` bytes to contiguous memory. `place` returns the address of each.
 ///
 /// # Safety
 /// The blocks may be read, and as many bytes written at `to`.
-#[inline]
 pub unsafe fn pack(
     to: *mut u8,
     (bytes, blocks): (usize, usize),
     place: impl Fn(usize) -> *const u8,
 ) {
     let ends = |n: usize| (to.wrapping_add(n * bytes), place(n));
-    match bytes {
-        // SAFETY: guaranteed by the caller, for each block.
-        1 => each(blocks, ends, |to, from| unsafe { *to = from.read_volatile() }),
-        // SAFETY: as above.
-        2 => each(blocks, ends, |to, from| unsafe { load::<u16>(to, from) }),
-        // SAFETY: as above.
-        4 => each(blocks, ends, |to, from| unsafe { load::<u32>(to, from) }),
-        // SAFETY: as above.
-        8 => each(blocks, ends, |to, from| unsafe { load::<u64>(to, from) }),
-        // SAFETY: as above.
-        12 => each(blocks, ends, |to, from| unsafe { some_bytes::<12>(to, from) }),
-        // SAFETY: as above.
-        24 => each(blocks, ends, |to, from| unsafe { some_bytes::<24>(to, from) }),
-        // SAFETY: as above.
-        16..=32 => each(blocks, ends, |to, from| unsafe { both_ends::<16>(to, from, bytes) }),
-        // SAFETY: as above.
-        33..=64 => each(blocks, ends, |to, from| unsafe { both_ends::<32>(to, from, bytes) }),
-        // SAFETY: as above.
-        _ => each(blocks, ends, |to, from| unsafe { word_copies::load_into(to, from, bytes) }),
+    // SAFETY: guaranteed by the caller, for each block.
+    unsafe {
+        each_block!(bytes, blocks, ends, load, |to, from| word_copies::load_into(to, from, bytes));
     }
 }
 
@@ -41,7 +50,6 @@ pub unsafe fn pack(
 ///
 /// # Safety
 /// The blocks may be written, and as many bytes read at `from`.
-#[inline]
 pub unsafe fn unpack(
     from: *const u8,
     (bytes, blocks): (usize, usize),
@@ -50,40 +58,11 @@ pub unsafe fn unpack(
     let ends = |n: usize| (place(n), from.wrapping_add(n * bytes));
     // Release: a reader that sees a block sees what was stored before it.
     fence(Ordering::Release);
-    match bytes {
-        // SAFETY: guaranteed by the caller, for each block.
-        1 => each(blocks, ends, |to, from| unsafe { to.write_volatile(*from) }),
-        // SAFETY: as above.
-        2 => each(blocks, ends, |to, from| unsafe { store::<u16>(to, from) }),
-        // SAFETY: as above.
-        4 => each(blocks, ends, |to, from| unsafe { store::<u32>(to, from) }),
-        // SAFETY: as above.
-        8 => each(blocks, ends, |to, from| unsafe { store::<u64>(to, from) }),
-        // SAFETY: as above.
-        12 => each(blocks, ends, |to, from| unsafe { some_bytes::<12>(to, from) }),
-        // SAFETY: as above.
-        24 => each(blocks, ends, |to, from| unsafe { some_bytes::<24>(to, from) }),
-        // SAFETY: as above.
-        16..=32 => each(blocks, ends, |to, from| unsafe { both_ends::<16>(to, from, bytes) }),
-        // SAFETY: as above.
-        33..=64 => each(blocks, ends, |to, from| unsafe { both_ends::<32>(to, from, bytes) }),
-        // SAFETY: as above.
-        _ => each(blocks, ends, |to, from| unsafe {
-            word_copies::store(to, core::slice::from_raw_parts(from, bytes))
-        }),
-    }
-}
-
-/// Does `copy` for each block, at the two addresses that `ends` returns.
-#[inline(always)]
-fn each(
-    blocks: usize,
-    ends: impl Fn(usize) -> (*mut u8, *const u8),
-    copy: impl Fn(*mut u8, *const u8),
-) {
-    for n in 0..blocks {
-        let (to, from) = ends(n);
-        copy(to, from);
+    // SAFETY: guaranteed by the caller, for each block.
+    unsafe {
+        each_block!(bytes, blocks, ends, store, |to, from| {
+            word_copies::store(to, core::slice::from_raw_parts(from, bytes));
+        });
     }
 }
 

@@ -113,13 +113,8 @@ pub enum Protection {
 impl Protection {
     /// Decodes a number.
     pub fn from_number(number: u64) -> Option<Protection> {
-        match number {
-            0 => Some(Protection::Atomic),
-            1 => Some(Protection::Locked),
-            2 => Some(Protection::Alone),
-            3 => Some(Protection::UnderLock),
-            _ => None,
-        }
+        use Protection::{Alone, Atomic, Locked, UnderLock};
+        [Atomic, Locked, Alone, UnderLock].into_iter().find(|known| *known as u64 == number)
     }
 
     /// Returns the function that combines elements under this protection.

@@ -80,14 +80,8 @@ impl Process<'_> {
     /// live there. Invalid addresses, at either side, are only an error.
     #[inline]
     pub unsafe fn put(self, there: u64, here: *const u8, bytes: u64) -> Result<()> {
-        let here = here.cast_mut();
         // SAFETY: guaranteed by the caller.
-        let moved = unsafe { self.call(Way::Put, here, there, bytes) };
-        if moved == bytes.cast_signed().to_isize() {
-            return Ok(());
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.rest(Way::Put, here, there, bytes, moved) }
+        unsafe { self.copy(Way::Put, here.cast_mut(), there, bytes) }
     }
 
     /// Copies `bytes` bytes, fewer than 2^63, from the address `there` of the process to `here`.
@@ -98,12 +92,7 @@ impl Process<'_> {
     #[inline]
     pub unsafe fn get(self, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        let moved = unsafe { self.call(Way::Get, here, there, bytes) };
-        if moved == bytes.cast_signed().to_isize() {
-            return Ok(());
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.rest(Way::Get, here, there, bytes, moved) }
+        unsafe { self.copy(Way::Get, here, there, bytes) }
     }
 
     /// Returns whether this process may copy the memory of the process, and the cookie there proves
@@ -123,12 +112,12 @@ impl Process<'_> {
     #[inline]
     unsafe fn copy(self, way: Way, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            match way {
-                Way::Put => self.put(there, here, bytes),
-                Way::Get => self.get(here, there, bytes),
-            }
+        let moved = unsafe { self.call(way, here, there, bytes) };
+        if moved == bytes.cast_signed().to_isize() {
+            return Ok(());
         }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.rest(way, here, there, bytes, moved) }
     }
 
     /// Makes one system call, and returns its result.

@@ -114,8 +114,29 @@ impl TcpLink {
         let mut leaves = Leaves::WithNotification;
         for order in orders {
             leaves = leaves.max(order.leaves);
-            // SAFETY: guaranteed by the caller.
-            unsafe { add(&mut unsent, &mut self.expected, order) };
+            let request = request(order, order.from.bytes.into());
+            let bytes = order.from.bytes.to_usize();
+            let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
+            if let Work::TakeLock { .. } = order.work {
+                unsent.has_sent_lock = false;
+            }
+            let (copied, lent) = match order.work {
+                Work::OverRows { .. } => (bytes, 0),
+                _ if request.data_bytes() == 0 => (0, 0),
+                Work::WriteInline | Work::Accumulate { inline: true, .. } => (bytes, 0),
+                _ => (0, bytes),
+            };
+            // SAFETY: the caller guarantees the bytes, and those that are lent until the request is
+            // done.
+            unsafe {
+                unsent.add(&request.bytes(), (at, copied));
+                if lent > 0 {
+                    unsent.add_lent(at, lent);
+                }
+            }
+            if request.answered {
+                self.expected.push_back(expected(order));
+            }
         }
         if !unsent.may_wait(leaves)
             && let Err(error) = self.sender.leave(&mut unsent, leaves)
@@ -273,37 +294,6 @@ impl TcpLink {
     fn finish(&mut self) {
         self.data = None;
         self.done = self.expected.pop_front().map_or(self.done, |expected| expected.number);
-    }
-}
-
-/// Adds the request of an order to those that are not sent, and the place for its answer.
-///
-/// # Safety
-/// The memory that it names may be read or written until it is done. Inline data may be read now.
-#[inline(always)]
-unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Order) {
-    let bytes = order.from.bytes;
-    let request = request(order, bytes.into());
-    let bytes = bytes.to_usize();
-    let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
-    if let Work::TakeLock { .. } = order.work {
-        unsent.has_sent_lock = false;
-    }
-    let (copied, lent) = match order.work {
-        Work::OverRows { .. } => (bytes, 0),
-        _ if request.data_bytes() == 0 => (0, 0),
-        Work::WriteInline | Work::Accumulate { inline: true, .. } => (bytes, 0),
-        _ => (0, bytes),
-    };
-    // SAFETY: the caller guarantees the bytes, and those that are lent until the request is done.
-    unsafe {
-        unsent.add(&request.bytes(), (at, copied));
-        if lent > 0 {
-            unsent.add_lent(at, lent);
-        }
-    }
-    if request.answered {
-        answers.push_back(expected(order));
     }
 }
 

@@ -41,7 +41,7 @@ impl Peer {
                 return Ok(None);
             }
             if queue.waits_anew() {
-                queue.count().awaited += 1;
+                queue.kinds.awaited += 1;
                 // Relaxed: a count.
                 self.core.waits.fetch_add(1, Ordering::Relaxed);
             }

@@ -108,7 +108,7 @@ impl Network for Peer {
                 Behind::All => queue.order(),
             }
             self.room(queue, 1)?;
-            queue.count().posts += 1;
+            queue.kinds.posts += 1;
             self.notified.store(false, Ordering::Relaxed);
             let addition = Order { doorbell: doorbell.at, ..self.addition(at, 1) };
             let order = queue.notification(addition);
@@ -178,7 +178,7 @@ impl Peer {
         debug_assert!(order.to.at.is_multiple_of(8));
         self.with(|queue| {
             self.room(queue, 1)?;
-            *count(queue.count()) += 1;
+            *count(&mut queue.kinds) += 1;
             // SAFETY: the word is registered and lives as long as the queue.
             Ok(unsafe { queue.post(order, Kept::Nothing) }?)
         })
@@ -207,7 +207,7 @@ impl Peer {
         counted: Count,
     ) -> Result<u64> {
         self.with(|queue| {
-            *counted(queue.count()) += count.to_u64();
+            *counted(&mut queue.kinds) += count.to_u64();
             let (most, mut chain) = (queue.chain_max(), Chain::new(self, queue));
             for index in 0..count {
                 let (to, work, word) = order(index);

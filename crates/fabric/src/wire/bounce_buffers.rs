@@ -67,8 +67,8 @@ impl BounceBuffer for BounceBlock<'_> {
         let (to, from) = (zero.offset(part.start.to_u64().cast_signed()), self.local(&part));
         self.reading = self.peer.with(|queue| {
             self.peer.room(queue, 1)?;
-            queue.count().gets += 1;
-            queue.count().gets_copied += 1;
+            queue.kinds.gets += 1;
+            queue.kinds.gets_copied += 1;
             let order = Order::new(Work::Read, to, from, true);
             // SAFETY: the block is registered, and `drop` waits for the READ.
             Ok(unsafe { queue.post(order, Kept::Nothing) }?)
@@ -107,8 +107,7 @@ impl BounceBuffer for BounceBlock<'_> {
                 // completion.
                 orders[parts.len() - 1].signaled = held;
                 self.peer.room(queue, parts.len())?;
-                let count =
-                    if inline { &mut queue.count().inline } else { &mut queue.count().copied };
+                let count = if inline { &mut queue.kinds.inline } else { &mut queue.kinds.copied };
                 *count += parts.len().to_u64();
                 let held = match held {
                     true => self.block.take().map_or(Kept::Nothing, Kept::Leaving),

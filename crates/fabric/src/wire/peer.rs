@@ -338,7 +338,7 @@ impl Peer {
 
     #[cold]
     fn make_room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
-        queue.count().waits += 1;
+        queue.kinds.waits += 1;
         let (mut pause, news) = (Pause::default(), queue.news());
         while queue.room() < wanted {
             if !queue.poll(&self.core.blocks)? && pause.pause_for(&news, SLEEP_MAX) {
@@ -416,7 +416,7 @@ impl Peer {
         self.with(|queue| {
             if queue.needs_proof() {
                 self.room(queue, 1)?;
-                queue.count().proofs += 1;
+                queue.kinds.proofs += 1;
                 let order = queue.proof(scratch);
                 // SAFETY: the word is registered and lives as long as the queue.
                 unsafe { queue.post(order, Kept::Nothing) }?;
@@ -475,7 +475,7 @@ impl Peer {
     pub(super) fn kinds(&self) -> (bool, Kinds) {
         match &*self.state.lock() {
             State::Fresh => (false, Kinds::default()),
-            State::Up(queue) => (true, *queue.kinds()),
+            State::Up(queue) => (true, queue.kinds),
             State::Lost(_, end) => (false, end.kinds),
         }
     }

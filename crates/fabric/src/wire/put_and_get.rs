@@ -87,7 +87,7 @@ impl Peer {
         if !queue.is_ready() {
             self.make_ready(queue)?;
         }
-        queue.count().inline += 1;
+        queue.kinds.inline += 1;
         let from = Local { at: from as u64, bytes: bytes.low_u32(), key: 0 };
         let order = Order::new(Work::WriteInline, to, from, false);
         let order = Order { leaves: Leaves::IfFirst, ..order };
@@ -108,7 +108,7 @@ impl Peer {
         from: Remote,
         bytes: u64,
     ) -> core::result::Result<(), Fault> {
-        queue.count().gets += 1;
+        queue.kinds.gets += 1;
         if bytes > BLOCK_BYTES.to_u64() {
             // SAFETY: the caller guarantees the bytes.
             return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
@@ -124,7 +124,7 @@ impl Peer {
             return Ok(());
         }
         let block = self.block(queue)?;
-        queue.count().gets_copied += 1;
+        queue.kinds.gets_copied += 1;
         let here = self.block_local(block, bytes);
         let order = Order::new(Work::Read, from, here, true);
         // SAFETY: the block is registered, and the request holds it.
@@ -145,13 +145,13 @@ impl Peer {
         bytes: u64,
     ) -> core::result::Result<(), Fault> {
         if bytes > BLOCK_BYTES.to_u64() {
-            queue.count().lent += 1;
+            queue.kinds.lent += 1;
             // SAFETY: the caller guarantees the bytes.
             return unsafe { self.lend(queue, Work::Write, to, from as u64, bytes) };
         }
         self.room(queue, 1)?;
         let block = self.block(queue)?;
-        queue.count().copied += 1;
+        queue.kinds.copied += 1;
         let leaving = self.core.blocks.at(block);
         // SAFETY: the caller guarantees the bytes; the block belongs to this call and is long
         // enough.
@@ -172,7 +172,7 @@ impl Peer {
     /// [`Bytes::put`].
     pub(super) unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
         self.with(|queue| {
-            queue.count().inline += runs.len().to_u64();
+            queue.kinds.inline += runs.len().to_u64();
             if !queue.is_ready() {
                 self.make_ready(queue)?;
             }
@@ -210,7 +210,7 @@ impl Peer {
         let region = self.core.device.buffer(at, bytes, work == Work::Read)?;
         let message = self.core.message_bytes_max();
         let (key, pieces) = (region.local_key(), bytes.div_ceil(message));
-        queue.count().pieces += pieces - 1;
+        queue.kinds.pieces += pieces - 1;
         let mut chain = Chain::new(self, queue);
         for piece in 0..pieces {
             let offset = piece * message;

@@ -66,7 +66,8 @@ pub struct Queue {
     /// whether the next READ, and the next WRITE or atomic, waits for all requests under way
     fence_read: bool,
     fence_change: bool,
-    kinds: Kinds,
+    /// its counts
+    pub kinds: Kinds,
     /// whether a request has met memory that the peer may not access, as of the last poll
     refused: bool,
     /// number of waits of this process at the last request but pings, and at this call
@@ -238,16 +239,6 @@ impl Queue {
     /// Whether any request is under way.
     pub fn is_under_way(&self) -> bool {
         self.done < self.posted
-    }
-
-    /// The counts of this queue.
-    pub fn kinds(&self) -> &Kinds {
-        &self.kinds
-    }
-
-    /// The counts of this queue, to be increased.
-    pub fn count(&mut self) -> &mut Kinds {
-        &mut self.kinds
     }
 
     /// Orders the requests that are posted next after those under way: fences the next one that may

@@ -374,7 +374,7 @@ impl<'c, 'a> RowMessages<'c, 'a> {
     }
 
     fn count(&mut self) {
-        let kinds = self.chain.queue.count();
+        let kinds = &mut self.chain.queue.kinds;
         match self.work {
             BlockWork::Transfer(Way::Put) => kinds.inline += 1,
             BlockWork::Transfer(Way::Get) => kinds.gets += 1,

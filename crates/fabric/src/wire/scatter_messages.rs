@@ -37,7 +37,7 @@ impl Peer {
             }
             let from = self.block_local(block, bytes);
             if bytes <= queue.inline_bytes_max() {
-                queue.count().inline += 1;
+                queue.kinds.inline += 1;
                 let order = Order::new(Work::WriteInline, to, from, false);
                 let order = Order { leaves: Leaves::IfFirst, ..order };
                 // SAFETY: inline, from a block that belongs to this call.
@@ -45,7 +45,7 @@ impl Peer {
                 self.core.blocks.give_back(block);
                 posted?;
             } else {
-                queue.count().copied += 1;
+                queue.kinds.copied += 1;
                 let order = Order::new(Work::Write, to, from, true);
                 // SAFETY: the block is registered, and the request holds it.
                 unsafe { queue.post(order, Kept::Leaving(block)) }?;
@@ -81,7 +81,7 @@ impl Peer {
                 Way::Put => Work::Write,
                 Way::Get => Work::Read,
             };
-            let count = queue.count();
+            let count = &mut queue.kinds;
             *if way == Way::Put { &mut count.lent } else { &mut count.gets } += 1;
             // Signaled: its completion shows that nothing is held any more.
             let order = Order::new(work, there, Local { at: 0, bytes, key: 0 }, true);
@@ -103,8 +103,8 @@ impl Peer {
         self.with(|queue| {
             self.room(queue, 1)?;
             let block = self.block(queue)?;
-            queue.count().gets += 1;
-            queue.count().gets_copied += 1;
+            queue.kinds.gets += 1;
+            queue.kinds.gets_copied += 1;
             let here = self.block_local(block, bytes);
             let order = Order::new(Work::Read, from, here, true);
             // SAFETY: the block is registered, and the request holds it.

@@ -64,7 +64,7 @@ unsafe fn push_run(
     run: &Elements,
 ) -> core::result::Result<(), Fault> {
     debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
-    chain.queue.count().accumulates += 1;
+    chain.queue.kinds.accumulates += 1;
     let most = call.what.whole(chain.peer.core.message_bytes_max());
     let lends = !is_copied(call, run) || run.result.is_some();
     let mut offset = 0;
@@ -127,7 +127,7 @@ impl AtTarget for Peer {
                 // SAFETY: guaranteed by the caller.
                 None => unsafe { self.post_copied(queue, order) },
                 Some(_) => {
-                    queue.count().accumulates += 1;
+                    queue.kinds.accumulates += 1;
                     // SAFETY: guaranteed by the caller.
                     unsafe { self.post_fetching(queue, order) }
                 }
@@ -172,7 +172,7 @@ impl AtTarget for Peer {
         assert!((1..=LOCKS_MAX).contains(&locks.len()));
         let [a, b, c, d] = self.in_chain_with(|chain, [a, b, c, d]| {
             let released = if release { locks.len() } else { 0 };
-            let counts = chain.queue.count();
+            let counts = &mut chain.queue.kinds;
             counts.fetches += (locks.len() + released).to_u64();
             counts.inline += puts.len().to_u64();
             let mut left = locks.len() + puts.len() + released;
@@ -218,7 +218,7 @@ impl AtTarget for Peer {
         let from = Local { at: result as u64, bytes: width.into(), key: 0 };
         let order = Order { leaves: Leaves::WithLater, ..Order::new(work, at, from, true) };
         self.with(|queue| {
-            queue.count().fetches += 1;
+            queue.kinds.fetches += 1;
             // SAFETY: guaranteed by the caller.
             unsafe { self.post_fetching(queue, order) }
         })
@@ -278,7 +278,7 @@ impl Peer {
     fn post_leaving(&self, order: Order, leaves: Leaves) -> Result<()> {
         self.with(|queue| {
             self.room(queue, 1)?;
-            queue.count().posts += 1;
+            queue.kinds.posts += 1;
             // SAFETY: the answer goes to the scratch word, which lives as long as the queue.
             unsafe { queue.post_small(Order { leaves, ..order }) }?;
             Ok(())
@@ -296,7 +296,7 @@ impl Peer {
         order: Order,
     ) -> core::result::Result<(), Fault> {
         self.room(queue, 1)?;
-        queue.count().accumulates += 1;
+        queue.kinds.accumulates += 1;
         // SAFETY: guaranteed by the caller.
         unsafe { queue.post_small(order) }?;
         Ok(())
