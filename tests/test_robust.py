@@ -167,6 +167,25 @@ def test_strict_makes_it_an_error(build, run):
     assert job.said(CARRIED) == 0
 
 
+# Programs of all kinds of accesses and epochs, without conflicts of one process.
+FREE_OF_CONFLICTS = (
+    "transfers/derived_random.c",
+    "transfers/many_blocks.c",
+    "transfers/put_get_types.c",
+    "accumulate/accumulate_mixed_operations.c",
+    "accumulate/accumulate_order.c",
+    "passive/lock_several_targets.c",
+    "passive/passive_target.c",
+    "active/pscw_groups.c",
+    "handles/handles_transfers.c",
+)
+
+
+@pytest.mark.parametrize("program", FREE_OF_CONFLICTS)
+def test_no_conflict_is_found_where_there_is_none(program, build, passes):
+    passes(2, build(program), env={"FOMPI_CHECK": "conflicts"})
+
+
 @with_ranks(1, 3)
 def test_error_handlers(ranks, build, passes):
     passes(ranks, build("robustness/handlers.c"))

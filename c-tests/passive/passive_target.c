@@ -18,6 +18,7 @@ static void operations(MPI_Win win, int target)
     OK(MPI_Put(values, 1, MPI_LONG, target, DATA, 1, MPI_LONG, win));
     OK(MPI_Win_flush(target, win));
     OK(MPI_Put(values, COUNT, MPI_LONG, target, DATA, COUNT, MPI_LONG, win));
+    OK(MPI_Win_flush(target, win));
     OK(MPI_Put(values, 1, every_second, target, DATA, 1, every_second, win));
     OK(MPI_Win_flush(target, win));
     OK(MPI_Get(got, COUNT, MPI_LONG, target, DATA, COUNT, MPI_LONG, win));
@@ -32,6 +33,7 @@ static void operations(MPI_Win win, int target)
     OK(MPI_Win_flush_local(target, win));
     OK(MPI_Rput(values, 1, MPI_LONG, target, DATA, 1, MPI_LONG, win, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Win_flush(target, win));
     OK(MPI_Rget(got, COUNT, MPI_LONG, target, DATA, COUNT, MPI_LONG, win, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Win_flush_all(win));

@@ -54,6 +54,7 @@ static void moves(int blocks, int which, MPI_Datatype mine, int count, MPI_Datat
     int target = next_rank();
     memset(want, 0xdd, BYTES);
     OK(MPI_Put(want, BYTES, MPI_BYTE, target, 0, BYTES, MPI_BYTE, win));
+    OK(MPI_Win_flush(target, win));
     OK(MPI_Put(sent, count, mine, target, 0, their_count, theirs, win));
     OK(MPI_Win_flush(target, win));
     OK(MPI_Get(got, BYTES, MPI_BYTE, target, 0, BYTES, MPI_BYTE, win));

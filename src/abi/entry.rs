@@ -389,7 +389,7 @@ macro_rules! accumulates {
             let target = target(host, rank, disp, target_count.into(), target_type);
             let theirs = |native| native!(host.$($native)+ [origin_count target_count] (
                 origin, origin_count, host.handle(origin_type), rank, disp, target_count,
-                host.handle(target_type),                 host.handle(op), native $(, $request)?
+                host.handle(target_type), host.handle(op), native $(, $request)?
             ));
             // SAFETY: the caller's buffer.
             unsafe { accumulate(call, (from, None), target, op, theirs) }

@@ -12,7 +12,7 @@ use crate::messages;
 use crate::transfer::attributed::{BLOCKING, TransferAttributes};
 use crate::transfer::{Accumulation, Place, accumulate, single, staged};
 use crate::window::handles::{HandleMemory, MemoryHandle};
-use crate::window::library_loads::gpu;
+use crate::window::library_loads::diverted;
 use crate::window::notifications::Notified;
 use core::ffi::{c_int, c_void};
 
@@ -83,9 +83,9 @@ unsafe fn combine(
     };
     // SAFETY: guaranteed by the caller.
     unsafe {
-        match gpu() {
+        match diverted() {
             None => accumulate::accumulate(place, &given),
-            Some(gpu) => staged::accumulate(gpu, place, &given),
+            Some(diverted) => staged::accumulate(diverted, place, &given),
         }
     }
 }

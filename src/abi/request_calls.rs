@@ -76,6 +76,8 @@ pub(super) fn on_target_with(
             let before = target.map_or(0, |target| node.lent(target));
             ours(Place { host, window, node, memory: None })?;
             if let Some(target) = target {
+                // The program may wait for the request before it accesses the bytes again.
+                node.have_arrived(Some(target));
                 if window.epochs.awaits_operation() {
                     window.epochs.accessed();
                 }

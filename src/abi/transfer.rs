@@ -16,7 +16,7 @@ use crate::mpi::comm::check;
 use crate::mpi::{Handle, Host};
 use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer};
 use crate::transfer::{accumulate, put_get, single, staged};
-use crate::window::library_loads::gpu;
+use crate::window::library_loads::diverted;
 use crate::window::notifications::Notified;
 use crate::window::quick_window::TRANSFERS;
 use core::ffi::{c_int, c_void};
@@ -133,9 +133,9 @@ pub(super) unsafe fn transfer(
 ) -> Result<()> {
     // SAFETY: the caller guarantees valid buffers.
     unsafe {
-        match gpu() {
+        match diverted() {
             None => put_get::transfer(place, way, origin, target),
-            Some(gpu) => staged::transfer(gpu, place, way, origin, target),
+            Some(diverted) => staged::transfer(diverted, place, way, origin, target),
         }
     }
 }
@@ -155,9 +155,9 @@ pub(super) unsafe fn accumulate(
     let given = Accumulation { origin: from, result, target, op: call.host.handle(op) };
     // SAFETY: the caller guarantees valid buffers.
     let ours = |place| unsafe {
-        match gpu() {
+        match diverted() {
             None => accumulate::accumulate(place, &given),
-            Some(gpu) => staged::accumulate(gpu, place, &given),
+            Some(diverted) => staged::accumulate(diverted, place, &given),
         }
     };
     // By itself: with the rest it takes 25 instructions more (`scripts/dev/counts`).
@@ -187,9 +187,9 @@ pub(super) unsafe fn fetch_and_op(
     let (op, origin, result) = (place.host.handle(op), origin.cast(), result.cast());
     // SAFETY: the caller guarantees valid buffers.
     unsafe {
-        match gpu() {
+        match diverted() {
             None => single::fetch_and_op(place, origin, result, target, op),
-            Some(gpu) => staged::fetch_and_op(gpu, place, (origin, result), target, op),
+            Some(diverted) => staged::fetch_and_op(diverted, place, (origin, result), target, op),
         }
     }
 }
@@ -207,9 +207,9 @@ pub(super) unsafe fn compare_and_swap(
     let given = (origin.cast(), compare.cast(), result.cast());
     // SAFETY: the caller guarantees valid buffers.
     unsafe {
-        match gpu() {
+        match diverted() {
             None => single::compare_and_swap(place, given, target),
-            Some(gpu) => staged::compare_and_swap(gpu, place, given, target),
+            Some(diverted) => staged::compare_and_swap(diverted, place, given, target),
         }
     }
 }

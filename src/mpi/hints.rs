@@ -2,6 +2,7 @@
 //! reports.
 
 use super::Flavor;
+use crate::config::Config;
 use crate::error::Result;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host, info};
@@ -10,7 +11,7 @@ use std::ffi::CString;
 
 /// The keys that a window takes. It ignores other keys, as the standard demands, and values that
 /// the standard does not define. It also ignores [`GRANULARITY`].
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "no_locks",
     "accumulate_ordering",
     "accumulate_ops",
@@ -22,6 +23,7 @@ const KEYS: [&str; 11] = [
     ADOPT,
     COUNTERS,
     SYMMETRIC,
+    CONFLICTS,
 ];
 
 /// The key by which a program forbids that the memory of a created window moves, or consents to it
@@ -31,6 +33,9 @@ pub const ADOPT: &str = "fompi_adopt";
 /// The key by which a program asks that the memory of an allocated window begins at one address in
 /// all processes. All give it. MPI_Win_get_info reports whether it does.
 pub const SYMMETRIC: &str = "fompi_symmetric";
+
+/// The key by which a program asks that conflicting accesses are errors (`window::conflicts`).
+pub const CONFLICTS: &str = "fompi_conflicts";
 
 /// The key by which a program promises the most counters of notifications that it asks for; 0: no
 /// promise.
@@ -74,7 +79,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
 /// cannot be true. A permission of the program, such as for gaps in shared memory, can be withdrawn
 /// later: get_info then reports the new value, which has no effect.
 fn is_for_creation(key: &str) -> bool {
-    [ALIGNMENT, ADOPT, COUNTERS, SYMMETRIC].contains(&key)
+    [ALIGNMENT, ADOPT, COUNTERS, SYMMETRIC, CONFLICTS].contains(&key)
 }
 
 /// Whether the standard defines a value for a key (MPI-4.1 §12.2, §9.2).
@@ -122,8 +127,11 @@ impl Hints {
         Hints { flavor, values: BTreeMap::new() }
     }
 
-    /// Takes the hints of an info object when the window is made.
+    /// Takes the hints of the settings and of an info object when the window is made.
     pub fn take(&mut self, host: &Host, info: Handle) -> Result<()> {
+        if Config::get().conflicts {
+            self.report(CONFLICTS, true);
+        }
         self.change(host, info, |_| true)
     }
 
@@ -154,6 +162,12 @@ impl Hints {
     /// Sets the value of a boolean hint to what is so, for MPI_Win_get_info.
     pub fn report(&mut self, key: &'static str, value: bool) {
         self.values.insert(key, value.to_string());
+    }
+
+    /// Whether accumulates of one process take effect in the order of their calls.
+    pub fn orders_accumulates(&self) -> bool {
+        let given = self.values.get("accumulate_ordering");
+        given.is_none_or(|given| ["rar", "raw", "war", "waw"].iter().all(|one| given.contains(one)))
     }
 
     /// Returns the value of a boolean hint, if the user gave one.

@@ -54,7 +54,12 @@ impl Place<'_> {
     /// accumulates of several elements.
     fn exclusively(&self, rank: c_int, work: impl FnOnce() -> Result<()>) -> Result<()> {
         match self.access(rank)? {
-            Some(to) => locked(to, 1, |_| work()),
+            Some(to) => {
+                let done = locked(to, 1, |_| work());
+                // Those that follow with this attribute are no conflict.
+                self.node.conflicts.iter().for_each(|conflicts| conflicts.ordered(to.rank));
+                done
+            }
             None => work(),
         }
     }

@@ -14,6 +14,7 @@ mod block_acc;
 mod combine;
 pub mod copies;
 mod distant;
+mod noted;
 pub mod put_get;
 pub mod single;
 pub mod staged;

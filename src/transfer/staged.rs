@@ -3,9 +3,12 @@
 //! get or a result, the call waits until the data have arrived and copies them back. So such a call
 //! is complete when it returns.
 //!
+//! Calls on windows that check for conflicts come here, too (`window::conflicts`).
+//!
 //! Only bytes of the type map are read or written. A buffer may be of both kinds of memory, because
 //! a datatype may name any addresses.
 
+use super::noted::{CallKind, Noted};
 use super::put_get::{reach, total};
 use super::{Accumulation, Buffer, Place, TargetBuffer, accumulate, elements, put_get, single};
 use crate::datatype::reduce::Op;
@@ -15,7 +18,7 @@ use crate::fabric::Way;
 use crate::messages;
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
-use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds};
+use crate::window::library_loads::{CopyDirection, Diverted, Gpu, HostRoom, PageKinds};
 use core::ptr;
 use smallvec::SmallVec;
 
@@ -25,12 +28,13 @@ use smallvec::SmallVec;
 /// As for [`put_get::transfer`].
 #[cold]
 pub unsafe fn transfer(
-    gpu: Gpu,
+    Diverted(gpu): Diverted,
     place: Place<'_>,
     way: Way,
     origin: Buffer,
     target: TargetBuffer,
 ) -> Result<()> {
+    let noted = Noted::before(&place, CallKind::Transfer(way), (Some(origin), target))?;
     let copy = HostCopy::of(gpu, place, Some(origin), target)?;
     let origin = copy.as_ref().map_or(origin, |copy| copy.buffer);
     let (from, into) = match way {
@@ -40,7 +44,8 @@ pub unsafe fn transfer(
     // SAFETY: the caller's promise; the copy is as the buffer is.
     let work = || unsafe { put_get::transfer(place, way, origin, target) };
     // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[from], into, work) }
+    let done = unsafe { with_copies((place, target), &[from], into, work) };
+    noted.after(done)
 }
 
 /// MPI_Accumulate and MPI_Get_accumulate.
@@ -48,10 +53,15 @@ pub unsafe fn transfer(
 /// # Safety
 /// As for [`accumulate::accumulate`].
 #[cold]
-pub unsafe fn accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> Result<()> {
+pub unsafe fn accumulate(
+    Diverted(gpu): Diverted,
+    place: Place<'_>,
+    call: &Accumulation,
+) -> Result<()> {
     let Accumulation { origin, result, target, op } = *call;
     // The origin of MPI_NO_OP is no buffer.
     let given = (!is_no_op(place, op)).then_some(origin);
+    let noted = Noted::before(&place, CallKind::Accumulate(Some(op)), (given, target))?;
     let from = HostCopy::of(gpu, place, given, target)?;
     let into = HostCopy::of(gpu, place, result, target)?;
     let call = Accumulation {
@@ -62,7 +72,8 @@ pub unsafe fn accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> Res
     // SAFETY: the caller's promise; the copies are as the buffers are.
     let work = || unsafe { accumulate::accumulate(place, &call) };
     // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
+    let done = unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) };
+    noted.after(done)
 }
 
 /// MPI_Fetch_and_op.
@@ -71,12 +82,13 @@ pub unsafe fn accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> Res
 /// As for [`single::fetch_and_op`].
 #[cold]
 pub unsafe fn fetch_and_op(
-    gpu: Gpu,
+    Diverted(gpu): Diverted,
     place: Place<'_>,
     (origin, result): (*const u8, *mut u8),
     target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
+    let noted = Noted::before(&place, CallKind::Accumulate(Some(op)), (None, target))?;
     let given = (!is_no_op(place, op)).then_some(origin);
     let from = HostCopy::of(gpu, place, given.map(|one| element(one, target)), target)?;
     let into = HostCopy::of(gpu, place, Some(element(result, target)), target)?;
@@ -85,7 +97,8 @@ pub unsafe fn fetch_and_op(
     // SAFETY: the caller's promise; the copies are as the buffers are.
     let work = || unsafe { single::fetch_and_op(place, origin, result, target, op) };
     // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
+    let done = unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) };
+    noted.after(done)
 }
 
 /// MPI_Compare_and_swap.
@@ -94,11 +107,12 @@ pub unsafe fn fetch_and_op(
 /// As for [`single::compare_and_swap`].
 #[cold]
 pub unsafe fn compare_and_swap(
-    gpu: Gpu,
+    Diverted(gpu): Diverted,
     place: Place<'_>,
     (origin, compare, result): (*const u8, *const u8, *mut u8),
     target: TargetBuffer,
 ) -> Result<()> {
+    let noted = Noted::before(&place, CallKind::Accumulate(None), (None, target))?;
     let copy = |one| HostCopy::of(gpu, place, Some(element(one, target)), target);
     let (from, with, into) = (copy(origin)?, copy(compare)?, copy(result)?);
     let origin = from.as_ref().map_or(origin, |from| from.address().cast_const());
@@ -107,7 +121,10 @@ pub unsafe fn compare_and_swap(
     // SAFETY: the caller's promise; the copies are as the buffers are.
     let work = || unsafe { single::compare_and_swap(place, (origin, compare, result), target) };
     // SAFETY: the copies live until the call is complete.
-    unsafe { with_copies((place, target), &[from.as_ref(), with.as_ref()], into.as_ref(), work) }
+    let done = unsafe {
+        with_copies((place, target), &[from.as_ref(), with.as_ref()], into.as_ref(), work)
+    };
+    noted.after(done)
 }
 
 /// Carries out a call by `work`, which uses the copies in place of the buffers that have one: reads
@@ -185,12 +202,12 @@ impl HostCopy {
     /// Makes the copy, without its data. `None`: the call uses no byte of a GPU, or it fails; it
     /// finds the error itself.
     fn of(
-        gpu: Gpu,
+        gpu: Option<Gpu>,
         place: Place<'_>,
         buffer: Option<Buffer>,
         target: TargetBuffer,
     ) -> Result<Option<HostCopy>> {
-        let Some(buffer) = buffer else { return Ok(None) };
+        let (Some(gpu), Some(buffer)) = (gpu, buffer) else { return Ok(None) };
         let Ok(Some(_)) = place.access(target.rank) else { return Ok(None) };
         if place.dense_bytes(buffer.count, buffer.datatype).is_some()
             && !gpu.is_device(buffer.address.addr().to_u64())

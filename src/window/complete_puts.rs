@@ -5,6 +5,7 @@
 //! target is due from its first small put by process_vm until a completing call leaves nothing
 //! pending (`fabric::pending_puts`). Windows without small puts cost a fast-path call nothing.
 
+use super::conflicts::Conflicts;
 use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
 use crate::error::Result;
@@ -54,6 +55,7 @@ impl LocalWindow {
 
     #[cold]
     fn complete_waiting(&self, target: Rank) {
+        self.conflicts.iter().for_each(|conflicts| conflicts.ordered(target));
         let Some(rank) = self.near_index(target) else { return };
         if let Some(puts) = self.small_puts.targets.find(rank) {
             self.record_sent(puts.complete(self.process(rank), &self.small_puts));
@@ -82,6 +84,7 @@ impl LocalWindow {
     #[inline]
     pub(super) fn complete_all_puts(&self) {
         if self.small_puts.may_wait() {
+            self.conflicts.iter().for_each(Conflicts::all_ordered);
             self.each_target(|puts, process| puts.complete(process, &self.small_puts));
         }
     }
@@ -100,6 +103,12 @@ impl LocalWindow {
         for (rank, puts) in self.small_puts.targets.all() {
             self.record_sent(work(puts, self.process(rank)));
         }
+    }
+
+    /// Notes that results of accesses to a rank, or to all, have arrived.
+    #[inline]
+    pub fn have_arrived(&self, rank: Option<Rank>) {
+        self.conflicts.iter().for_each(|conflicts| conflicts.arrived(rank));
     }
 
     /// Returns an error of a small put that no call has returned yet, if there is one.

@@ -50,10 +50,33 @@ pub struct Gpu(&'static Runtimes);
 #[inline]
 pub fn gpu() -> Option<Gpu> {
     match gpu::known() {
-        Presence::Absent => None,
+        Presence::Absent | Presence::Watched => None,
         Presence::Present(runtimes) => Some(Gpu(runtimes)),
         Presence::Unsure => look(),
     }
+}
+
+/// A transfer that takes the way of `transfer::staged`: with the libraries of a GPU, or on a window
+/// that may want to see its accesses (`window::conflicts`), or both.
+#[derive(Clone, Copy)]
+pub struct Diverted(pub Option<Gpu>);
+
+/// Returns whether a transfer takes that way.
+#[inline]
+pub fn diverted() -> Option<Diverted> {
+    match gpu::known() {
+        Presence::Absent => None,
+        Presence::Watched => Some(Diverted(None)),
+        Presence::Present(runtimes) => Some(Diverted(Some(Gpu(runtimes)))),
+        Presence::Unsure => look_for_diversion(),
+    }
+}
+
+#[cold]
+fn look_for_diversion() -> Option<Diverted> {
+    let found = look();
+    let is_watched = gpu::is_watched();
+    (found.is_some() || is_watched).then_some(Diverted(found))
 }
 
 #[cold]

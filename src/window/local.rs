@@ -2,6 +2,7 @@
 //! accesses of other ranks: `address` finds the memory, `synchronise` runs the epochs.
 
 use super::Flavor;
+use super::conflicts::Conflicts;
 use super::quick_window::WideRecord;
 use super::wide::WideWindow;
 use super::window_puts::WindowPuts;
@@ -14,6 +15,7 @@ use crate::epoch::regions::tables::Regions;
 use crate::fabric::net::Wire;
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
+use crate::memory::gpu;
 use crate::memory::own_ranges::OwnRange;
 use crate::memory::window_memory::Common;
 use crate::memory::window_memory_cache::HasKeep;
@@ -60,6 +62,8 @@ pub struct LocalWindow {
     pub(super) symmetric: Option<Mapping>,
     /// small puts to targets whose memory the system copies
     pub(super) small_puts: WindowPuts,
+    /// its accesses, if it checks for conflicts
+    pub conflicts: Option<Conflicts>,
     /// the memory of this process that a created window exposes, unless it lies in the heap. It
     /// ends when no other process accesses it any more
     pub(super) own_range: Option<OwnRange>,
@@ -137,9 +141,17 @@ impl LocalWindow {
             memory,
             symmetric: None,
             small_puts,
+            conflicts: None,
             own_range: None,
             attached: Mutex::default(),
         }
+    }
+
+    /// Lets the window check for conflicts, before any call can use it.
+    pub(super) fn watch(&mut self) {
+        self.conflicts = Some(Conflicts::default());
+        self.small_puts = WindowPuts::watched(self.spans_nodes());
+        gpu::watch();
     }
 
     /// Takes the common memory out of a window that is freed, if it is kept.

@@ -6,6 +6,7 @@
 pub mod address;
 pub mod attached;
 mod complete_puts;
+pub mod conflicts;
 pub mod countdown;
 pub mod create;
 pub mod handles;

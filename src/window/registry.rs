@@ -160,13 +160,17 @@ fn serve(window: &Window) {
         EPOCHS.enter(entered, entry);
     }
     if !window.wide.is_null() || window.targets.all().any(|(_, target)| target.is_mapped()) {
-        enter_transfers(entered, entry);
+        enter_transfers(window, entry);
     }
 }
 
 /// Enters a window for fast-path calls that move data, unless buffers may be memory of a GPU
 /// (`library_loads`). The lock of [`FREE`] is held.
-fn enter_transfers(window: *mut Window, entry: usize) {
+fn enter_transfers(window: &Window, entry: usize) {
+    if window.local().is_some_and(|node| node.conflicts.is_some()) {
+        return; // it sees its accesses in full calls
+    }
+    let window = ptr::from_ref(window).cast_mut();
     // Relaxed: `gpu::are_absent` orders it.
     LAST_TRANSFER.fetch_max(entry, Ordering::Relaxed);
     TRANSFERS.enter(window, entry);
@@ -193,7 +197,8 @@ pub(super) fn serve_transfers_again() {
 pub(super) fn serve_transfers(handle: u32) {
     let _free = FREE.lock();
     let window = WINDOWS[slot_of(handle)].load(Ordering::Relaxed); // one that this thread uses
-    if let Some(entry) = quick_entry(handle) {
+    // SAFETY: as above.
+    if let (Some(entry), Some(window)) = (quick_entry(handle), unsafe { window.as_ref() }) {
         enter_transfers(window, entry);
     }
 }

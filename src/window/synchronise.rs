@@ -317,6 +317,7 @@ pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<
         note_wait_for(window, protocols, node, target);
         protocols.flush_local(target)
     })?;
+    node.have_arrived(Some(target));
     node.take_errors()
 }
 
@@ -328,6 +329,7 @@ pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
         note_wait(window, protocols);
         protocols.flush_local_all()
     })?;
+    node.have_arrived(None);
     node.take_errors()
 }
 

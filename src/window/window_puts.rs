@@ -55,6 +55,13 @@ impl WindowPuts {
         }
     }
 
+    /// Starts for a window that checks for conflicts, as if a target were due for ever: all calls
+    /// that complete operations come to `complete_puts`.
+    pub fn watched(spans_nodes: bool) -> WindowPuts {
+        let (handle, due) = (AtomicU32::new(NO_ENTRY), AtomicU32::new(1));
+        WindowPuts { handle, due, ..WindowPuts::new(true, spans_nodes) }
+    }
+
     /// Allows several threads to call at once from now on.
     pub(super) fn several_threads(&self) {
         self.turn.several_threads();

@@ -60,6 +60,19 @@ pub enum Error {
         /// bytes of the handle
         bytes: u64,
     },
+    /// An access that conflicts with an earlier one of the epoch (MPI-4.1 §12.3).
+    Conflict {
+        /// the access, in words
+        access: &'static str,
+        /// the earlier one
+        other: &'static str,
+        /// the target's rank
+        rank: Rank,
+        /// the first byte that both use
+        first: u64,
+        /// one past the last such byte
+        end: u64,
+    },
     /// A region to attach that overlaps an attached one (MPI-4.1 §12.2.4).
     Overlap {
         /// address of its first byte

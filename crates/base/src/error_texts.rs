@@ -94,6 +94,9 @@ impl Error {
             Error::Differs { fact, rank, there, here } => {
                 differs(work, *fact, *rank, (*there, *here))
             }
+            Error::Conflict { access, other, rank, first, end } => {
+                work(filled!(messages::CONFLICT; access, other, rank, first, end))
+            }
             Error::NoListener(reason) => work(filled!(messages::NO_LISTENER; reason)),
             Error::NoVerbs(reason) => work(filled!(messages::NO_VERBS; reason)),
             Error::Registration { bytes, errno, limit: u64::MAX } => {

@@ -40,6 +40,8 @@ pub struct Config {
     pub ranks_per_node: Option<u32>,
     /// FOMPI_STRICT: every wrong call is an error, also those that MPIs carry out
     pub strict: bool,
+    /// FOMPI_CHECK: accesses of one epoch that conflict are errors
+    pub conflicts: bool,
     /// FOMPI_ADOPT
     pub adopt: Adopt,
 }
@@ -56,6 +58,7 @@ impl Default for Config {
             net_timeout: 10,
             ranks_per_node: None,
             strict: false,
+            conflicts: false,
             adopt: Adopt::Auto,
         }
     }

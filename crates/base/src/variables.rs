@@ -44,7 +44,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub static VARIABLES: [Variable; 17] = [
+pub static VARIABLES: [Variable; 18] = [
     Variable {
         name: "FOMPI_VERBOSE",
         values: "0, 1 or 2",
@@ -201,6 +201,17 @@ pub static VARIABLES: [Variable; 17] = [
         set: Some(|config, value| switch(value).map(|on| config.strict = on)),
     },
     Variable {
+        name: "FOMPI_CHECK",
+        values: "none or conflicts",
+        default: DefaultValue::Is("none"),
+        is_common: false,
+        meanings: &[(
+            "conflicts",
+            "accesses of a process to the same bytes in one epoch that conflict are errors; slow",
+        )],
+        set: Some(|config, value| choice(value, &CHECKS).map(|choice| config.conflicts = choice)),
+    },
+    Variable {
         name: "FOMPI_ADOPT",
         values: "auto, never or always",
         default: DefaultValue::Is("auto"),
@@ -285,6 +296,9 @@ pub(crate) fn choice<T: Copy>(value: &str, of: &[(&str, T)]) -> Option<T> {
 /// The values of FOMPI_FALLBACK.
 const FALLBACKS: [(&str, Fallback); 3] =
     [("warn", Fallback::Warn), ("quiet", Fallback::Quiet), ("error", Fallback::Error)];
+
+/// The values of FOMPI_CHECK: whether they include conflicts.
+const CHECKS: [(&str, bool); 2] = [("none", false), ("conflicts", true)];
 
 /// The values of FOMPI_ADOPT.
 pub(crate) const ADOPTIONS: [(&str, Adopt); 3] =

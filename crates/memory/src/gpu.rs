@@ -11,6 +11,7 @@
 //! | [`UNSURE`]          | no call has searched since a library may have been loaded             |
 //! | [`ABSENT`]          | none is loaded                                                        |
 //! | [`PRESENT`]         | there is one                                                          |
+//! | [`WATCHED`]         | none is loaded, and full calls look at each transfer ([`watch`])      |
 //!
 //! The bits above count the announcements, so that a call that has searched does not miss one. A
 //! search is of use only when the announced load is over. The announcing thread itself searches in
@@ -18,7 +19,7 @@
 //! yet, and believes the answer only when some time has passed ([`SOON`]).
 
 use crate::number::Number;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crate::sys::gpu::{MemoryKind, Runtimes};
 use crate::sys::life::now_ns;
 use crate::sys::{self, dl};
@@ -29,7 +30,11 @@ static STATE: AtomicU64 = AtomicU64::new(UNSURE);
 const UNSURE: u64 = 0;
 const ABSENT: u64 = 1;
 const PRESENT: u64 = 2;
+const WATCHED: u64 = 3;
 const COUNT: u64 = 4;
+
+/// Whether [`watch`] was called.
+static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// The thread of the announcements since the last search, and a number that each one changes; 0:
 /// there was none.
@@ -61,6 +66,8 @@ pub enum Presence {
     Present(&'static Runtimes),
     /// [`search`] tells
     Unsure,
+    /// no library is loaded, and [`watch`] was called
+    Watched,
 }
 
 /// Returns what is known without a search.
@@ -70,11 +77,12 @@ pub fn known() -> Presence {
     match STATE.load(Ordering::Acquire) % COUNT {
         ABSENT => Presence::Absent,
         UNSURE => Presence::Unsure,
+        WATCHED => Presence::Watched,
         _ => found().map_or(Presence::Unsure, Presence::Present),
     }
 }
 
-/// Whether it is known without a search that no library is loaded.
+/// Whether it is known without a search that no library is loaded, and [`watch`] was not called.
 #[inline(always)]
 pub fn is_known_absent() -> bool {
     // Acquire: as in `known`.
@@ -92,7 +100,22 @@ fn found() -> Option<&'static Runtimes> {
 /// first one finds the announcement, or the other one finds the window.
 pub fn are_absent() -> bool {
     crate::sync::fence(Ordering::SeqCst);
-    STATE.load(Ordering::SeqCst) % COUNT == ABSENT
+    matches!(STATE.load(Ordering::SeqCst) % COUNT, ABSENT | WATCHED)
+}
+
+/// Lets all full calls of this process that move data take the way of those with buffers of a GPU,
+/// from now on: a window wants to see its accesses.
+pub fn watch() {
+    // Release: pairs with the Acquire in `is_watched`. A search that has not seen it fails.
+    WATCHES.store(true, Ordering::Release);
+    let unsure = |before: u64| Some((before / COUNT + 1) * COUNT + UNSURE);
+    let _ = STATE.fetch_update(Ordering::AcqRel, Ordering::Relaxed, unsure);
+}
+
+/// Whether [`watch`] was called.
+pub fn is_watched() -> bool {
+    // Acquire: pairs with the Release in `watch`.
+    WATCHES.load(Ordering::Acquire)
 }
 
 /// Announces that this thread is about to load a library of any kind. The caller then takes all
@@ -127,7 +150,11 @@ pub fn search() -> Option<&'static Runtimes> {
         dl::wait_for_loads();
     }
     let found = runtimes();
-    let state = if found.is_some() { PRESENT } else { ABSENT };
+    let state = match found {
+        Some(_) => PRESENT,
+        None if is_watched() => WATCHED,
+        None => ABSENT,
+    };
     let after = before / COUNT * COUNT + state;
     // Release: pairs with the Acquire in `known`.
     let order = (Ordering::AcqRel, Ordering::Relaxed);

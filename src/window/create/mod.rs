@@ -54,7 +54,7 @@ use crate::memory::own_ranges::OwnRange;
 use crate::messages;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Comm, check};
-use crate::mpi::hints::{ADOPT, Hints, NONCONTIG};
+use crate::mpi::hints::{ADOPT, CONFLICTS, Hints, NONCONTIG};
 use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
@@ -280,8 +280,11 @@ fn own(
     request: &WindowRequest,
     entry: Entry,
     hints: Hints,
-    node: LocalWindow,
+    mut node: LocalWindow,
 ) -> &'static Window {
+    if hints.is_set(CONFLICTS) {
+        node.watch();
+    }
     let c = &host.constants;
     let facts = Facts {
         base: node.base(),
@@ -343,7 +346,9 @@ fn insert(
         notifications: InUse::default(),
         raised: AtomicBool::new(false),
     });
-    if library_loads::may_have_sessions(host) {
+    // A window that checks for conflicts takes each lock at once, as with several threads.
+    let is_watched = window.local().is_some_and(|node| node.conflicts.is_some());
+    if is_watched || library_loads::may_have_sessions(host) {
         window.several_threads();
     }
     window

@@ -6,6 +6,7 @@ use crate::fabric::Words;
 use crate::fabric::remote::Bytes;
 use crate::rank_numbers::Rank;
 use crate::sync::full_fence;
+use crate::window::conflicts::Conflicts;
 use crate::window::protocols::{Protocols, on_protocols};
 use crate::window::{LocalWindow, Window, synchronise};
 
@@ -43,6 +44,7 @@ pub fn complete_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// have arrived.
 pub fn complete_here(node: &LocalWindow, target: Rank) -> Result<()> {
     node.flush_local(target)?;
+    node.have_arrived(Some(target));
     node.take_errors()
 }
 
@@ -52,6 +54,7 @@ pub fn complete_here(node: &LocalWindow, target: Rank) -> Result<()> {
 pub fn order(node: &LocalWindow, target: Rank) -> Result<()> {
     // Small puts to a rank of this node leave ahead of any other access to it.
     full_fence();
+    node.conflicts.iter().for_each(|conflicts| conflicts.ordered(target));
     let Some(part) = node.wide.as_deref() else { return Ok(()) };
     let Some(known) = part.known_target(target) else { return Ok(()) };
     match part.near_index(target) {
@@ -68,6 +71,7 @@ pub fn order(node: &LocalWindow, target: Rank) -> Result<()> {
 pub fn order_all(window: &Window, node: &LocalWindow) -> Result<()> {
     node.send_kept_puts(window)?;
     full_fence();
+    node.conflicts.iter().for_each(Conflicts::all_ordered);
     match node.wide.as_deref() {
         Some(part) => part.contacted_ranks().into_iter().try_for_each(|rank| order(node, rank)),
         None => Ok(()),

@@ -64,6 +64,14 @@ messages! {
         "MPI_Rput or a similar call is made in an epoch of a fence or a start, and FOMPI_STRICT is \
          set."
         "Use the call without a request, or open the epoch by a lock.";
+    CONFLICT "E159" [RmaConflict]
+        "{access} of bytes {first} to {end} of rank {rank} conflicts with {other} that this \
+         process has not completed (MPI-4.1 §12.3, §12.7)"
+        "With FOMPI_CHECK=conflicts or the info key fompi_conflicts, two accesses of a process use \
+         the same bytes in one epoch, and one of them writes. The second number is one past the \
+         last byte; bytes count from the base at the target, in a dynamic window from address 0."
+        "Complete the first access before the second one: MPI_Win_flush, or the end of the epoch. \
+         Or make both accumulates with the same datatype.";
     LOCK_TYPE "E043" [LockType]
         "invalid lock type {value}"
         "The lock type of MPI_Win_lock is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE."
