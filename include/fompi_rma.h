@@ -159,6 +159,23 @@ int FOMPI_Mem_accumulate(const void *origin,
                          MPI_Op op,
                          int attributes);
 
+/* Adds `count` elements at `origin` times the one at `factor`, all of one type, to those at
+ * displacement `disp`, in bytes, of the memory of a handle: `target += factor * origin`, the
+ * accumulate of ARMCI, or daxpy. The types are MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE, the
+ * complex types of C of the last two, and types of Fortran like these; integers wrap. This
+ * process multiplies the elements into memory of its own, one pass and `count` elements of
+ * memory, and sends a sum by FOMPI_Mem_accumulate, so it is atomic for each element as that
+ * one. The buffers are free when the call returns, as with FOMPI_BLOCKING. Errors: those of
+ * FOMPI_Mem_accumulate, MPI_ERR_TYPE for another type or memory of a GPU, MPI_ERR_BUFFER for a
+ * null pointer as the factor, MPI_ERR_NO_MEM. */
+int FOMPI_Mem_accumulate_scaled(const void *factor,
+                                const void *origin,
+                                MPI_Count count,
+                                MPI_Datatype datatype,
+                                FOMPI_Mem mem,
+                                MPI_Aint disp,
+                                int attributes);
+
 /* Returns one element at displacement `disp`, in bytes, of the memory of a handle in `result`,
  * and combines it with that at `origin`, as MPI_Fetch_and_op. The result has arrived when the
  * transfer is complete, as that of FOMPI_Mem_get. Atomic as FOMPI_Mem_accumulate. Errors:

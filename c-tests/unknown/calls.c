@@ -152,6 +152,7 @@ static const struct {
     {"FOMPI_Mem_put", 6, NO_WINDOW},
     {"FOMPI_Mem_get", 6, NO_WINDOW},
     {"FOMPI_Mem_accumulate", 7, NO_WINDOW},
+    {"FOMPI_Mem_accumulate_scaled", 7, NO_WINDOW},
     {"FOMPI_Mem_fetch_and_op", 7, NO_WINDOW},
     {"FOMPI_Mem_compare_and_swap", 7, NO_WINDOW},
     {"FOMPI_Xfer", ONLY_C + 9, NO_WINDOW},

@@ -10,8 +10,10 @@ use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::messages;
 use crate::transfer::attributed::{BLOCKING, TransferAttributes};
+use crate::transfer::scaled::Scaled;
 use crate::transfer::{Accumulation, Place, accumulate, single, staged};
-use crate::window::handles::{HandleMemory, MemoryHandle};
+use crate::window::address::Reach;
+use crate::window::handles::{HandleMemory, MemoryHandle, completion};
 use crate::window::library_loads::diverted;
 use crate::window::notifications::Notified;
 use core::ffi::{c_int, c_void};
@@ -168,6 +170,29 @@ handle_entries! {
         }
     }
 
+    /// Adds `count` elements at `origin` times the one at `factor`, all of one type, to those at
+    /// displacement `disp`, in bytes, of the memory of a handle: `target += factor * origin`, the
+    /// accumulate of ARMCI, or daxpy. The types are MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE, the
+    /// complex types of C of the last two, and types of Fortran like these; integers wrap. This
+    /// process multiplies the elements into memory of its own, one pass and `count` elements of
+    /// memory, and sends a sum by FOMPI_Mem_accumulate, so it is atomic for each element as that
+    /// one. The buffers are free when the call returns, as with FOMPI_BLOCKING. Errors: those of
+    /// FOMPI_Mem_accumulate, MPI_ERR_TYPE for another type or memory of a GPU, MPI_ERR_BUFFER for a
+    /// null pointer as the factor, MPI_ERR_NO_MEM.
+    FOMPI_Mem_accumulate_scaled [0] (
+        factor: *const c_void, origin: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+        mem: FOMPI_Mem, disp: MPI_Aint, attributes: c_int,
+    ) {
+        // SAFETY: the caller's handle and buffers.
+        unsafe {
+            on_memory("FOMPI_Mem_accumulate_scaled", mem, |place, memory| {
+                let attributes = TransferAttributes::of(attributes, false)?;
+                let part = (disp, count, datatype);
+                add_scaled((place, memory), (factor, origin), part, attributes)
+            })
+        }
+    }
+
     /// Returns one element at displacement `disp`, in bytes, of the memory of a handle in `result`,
     /// and combines it with that at `origin`, as MPI_Fetch_and_op. The result has arrived when the
     /// transfer is complete, as that of FOMPI_Mem_get. Atomic as FOMPI_Mem_accumulate. Errors:
@@ -245,6 +270,32 @@ handle_entries! {
             })
         }
     }
+}
+
+/// Does the work of FOMPI_Mem_accumulate_scaled.
+///
+/// # Safety
+/// The factor and the origin are buffers of the caller.
+unsafe fn add_scaled(
+    (place, memory): (Place<'_>, &HandleMemory),
+    (factor, origin): (*const c_void, *const c_void),
+    (disp, count, datatype): Part,
+    attributes: TransferAttributes,
+) -> Result<()> {
+    let (host, rank) = (place.host, memory.rank());
+    let from = buffer(host, origin, count, datatype);
+    let room = |bytes| memory.find(disp as i64, Reach { first: 0, bytes }).map(drop);
+    // SAFETY: guaranteed by the caller.
+    let scaled = unsafe { Scaled::of(&place, factor.cast(), from, room)? };
+    let operands = (scaled.address().cast(), count, datatype);
+    let add = || {
+        let (on, part) = ((place, memory), (disp, count, datatype));
+        // SAFETY: as many elements of this type, until the next line.
+        let added = unsafe { combine(on, operands, None, part, host.tables.sum) };
+        let done = completion::complete_here(place.node, rank);
+        added.and(done)
+    };
+    place.attributed(rank, Notified::Accumulate, attributes, add)
 }
 
 /// Does the work of FOMPI_Xfer.

@@ -105,6 +105,8 @@ pub struct Tables {
     pub word: Handle,
     /// MPI_MIN
     pub min: Handle,
+    /// MPI_SUM
+    pub sum: Handle,
 }
 
 impl Tables {
@@ -129,8 +131,9 @@ impl Tables {
             found.map_or(0, |(handle, _)| *handle)
         };
         let (byte, word) = (first(Basic::Byte), first(Basic::I64));
-        let min = ops[Op::Min as usize].0;
-        Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte, word, min }
+        let [min, sum] = [Op::Min, Op::Sum].map(|op| ops[op as usize].0);
+        let (types, ops) = (HandleTable::new(&types), HandleTable::new(&ops));
+        Tables { types, ops, byte, word, min, sum }
     }
 }
 

@@ -16,6 +16,7 @@ pub mod copies;
 mod distant;
 mod noted;
 pub mod put_get;
+pub mod scaled;
 pub mod single;
 pub mod staged;
 mod target_acc;

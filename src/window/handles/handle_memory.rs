@@ -274,7 +274,7 @@ impl HandleMemory {
     }
 
     /// Returns the offset of the first byte of `reach` at a displacement.
-    fn find(&self, disp: i64, reach: Reach) -> Result<u64> {
+    pub fn find(&self, disp: i64, reach: Reach) -> Result<u64> {
         let first = i128::from(disp) + i128::from(reach.first);
         let (end, bytes) = (first + i128::from(reach.bytes), self.packed.bytes);
         match u64::try_from(first) {

@@ -72,4 +72,13 @@ messages! {
         "null pointer as the windows"
         "FOMPI_Win_nflush has a number of windows but no windows."
         "Pass an array of handles.";
+    SCALED_TYPE "E160" [Type]
+        "a scaled accumulate is for MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE and the complex types \
+         of C of the last two, in memory of the host"
+        "FOMPI_Mem_accumulate_scaled has another datatype, or a buffer in memory of a GPU."
+        "Scale the elements before the call, and call FOMPI_Mem_accumulate with MPI_SUM.";
+    NULL_FACTOR "E161" [Buffer]
+        "null pointer as the factor"
+        "FOMPI_Mem_accumulate_scaled has no factor."
+        "Pass the address of one element of the datatype.";
 }
