@@ -129,7 +129,8 @@ _Noreturn void leave(int status);
 
 /* The tables of rma_bench, each in a file of its own, which end with a row without a name. */
 extern const Measurement transfers[], derived[], overlaps[], computings[], atomics[], epochs[],
-    locks[], creation[], memories[], messages[], by_hand[], by_threads[], one_ways[], notified[];
+    locks[], creation[], memories[], messages[], by_hand[], by_threads[], one_ways[], notified[],
+    attributes[];
 
 /* Memory that shows whether it was transferred: a byte for each place and each seed. */
 static inline char pattern(size_t at, long seed) {

@@ -8,7 +8,8 @@
 
 const Measurement *const tables[] = {transfers, derived,  overlaps, computings, atomics,
                                      epochs,    locks,    creation, memories,   messages,
-                                     by_hand,   by_threads, one_ways, notified, NULL};
+                                     by_hand,   by_threads, one_ways, notified,
+                                     attributes, NULL};
 
 _Noreturn void leave(int status) {
     MPI_Finalize();
