@@ -8,7 +8,9 @@
 ! in mpif.h and the module mpi, with the error code. Counts are default integers or
 ! INTEGER(MPI_COUNT_KIND), all of one kind. Arguments are those of the MPI procedure without `notify`,
 ! with the index of a counter of the target ahead of the window. A buffer is contiguous; MPI_BOTTOM is
-! none. Transfers by memory handles have counts of INTEGER(MPI_COUNT_KIND).
+! none. Transfers by memory handles have counts of INTEGER(MPI_COUNT_KIND). FOMPI_Xfer has the buffers of its
+! structure in C as arguments, those that its kind does not use being of any value, and makes a request unless
+! it has FOMPI_BLOCKING.
 module fompi
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_intptr_t, c_ptr
   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, MPI_Win
@@ -24,7 +26,8 @@ module fompi
   public :: FOMPI_Mem, FOMPI_Mem_expose, FOMPI_Mem_allocate, FOMPI_Mem_pack, FOMPI_Mem_unpack
   public :: FOMPI_Mem_query, FOMPI_Mem_withdraw, FOMPI_Mem_release, FOMPI_Complete
   public :: FOMPI_Mem_put, FOMPI_Mem_get, FOMPI_Mem_accumulate, FOMPI_Mem_fetch_and_op
-  public :: FOMPI_Mem_compare_and_swap, FOMPI_NOTIFY
+  public :: FOMPI_Mem_compare_and_swap, FOMPI_Mem_accumulate_scaled, FOMPI_Xfer, FOMPI_NOTIFY
+  public :: FOMPI_Win_order, FOMPI_Win_nflush, FOMPI_Complete_collective
 
   ! A memory handle; a variable without a value is FOMPI_MEM_NULL.
   type, bind(C) :: FOMPI_Mem
@@ -35,6 +38,10 @@ module fompi
   integer, parameter, public :: FOMPI_MEM_BYTES = 128, FOMPI_ALL_RANKS = -3
   ! Attributes of a transfer, to be added up: see fompi_rma.h.
   integer, parameter, public :: FOMPI_ORDERED = 1, FOMPI_REMOTE = 2, FOMPI_ATOMIC = 4, FOMPI_BLOCKING = 8
+
+  ! The kinds of FOMPI_Xfer.
+  integer, parameter, public :: FOMPI_PUT = 0, FOMPI_GET = 1, FOMPI_ACCUMULATE = 2
+  integer, parameter, public :: FOMPI_GET_ACCUMULATE = 3, FOMPI_COMPARE_AND_SWAP = 4
 
   interface
     ! The error class of an index that a process does not have.
@@ -448,6 +455,33 @@ module fompi
     module procedure complete_f08
   end interface
 
+  interface FOMPI_Complete_collective
+    subroutine complete_collective_integer(win, ierror) bind(C, name="fompi_complete_collective_")
+      import :: c_int
+      integer(c_int), intent(in) :: win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure complete_collective_f08
+  end interface
+
+  interface FOMPI_Win_order
+    subroutine win_order_integer(rank, win, ierror) bind(C, name="fompi_win_order_")
+      import :: c_int
+      integer(c_int), intent(in) :: rank, win
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_order_f08
+  end interface
+
+  interface FOMPI_Win_nflush
+    subroutine win_nflush_integer(rank, number, wins, ierror) bind(C, name="fompi_win_nflush_")
+      import :: c_int
+      integer(c_int), intent(in) :: rank, number, wins(*)
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure win_nflush_f08
+  end interface
+
   interface FOMPI_Mem_put
     subroutine mem_put_integer(origin, number, datatype, mem, disp, attributes, ierror) &
         bind(C, name="fompi_mem_put_")
@@ -496,6 +530,25 @@ module fompi
     module procedure mem_accumulate_f08
   end interface
 
+  interface FOMPI_Mem_accumulate_scaled
+    subroutine mem_accumulate_scaled_integer(factor, origin, number, datatype, mem, disp, attributes, ierror) &
+        bind(C, name="fompi_mem_accumulate_scaled_")
+      import :: c_int, c_int64_t, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: factor
+      !DIR$ IGNORE_TKR factor
+      type(*), dimension(*), asynchronous :: factor
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      integer(c_int64_t), intent(in) :: number
+      integer(c_int), intent(in) :: datatype, attributes
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure mem_accumulate_scaled_f08
+  end interface
+
   interface FOMPI_Mem_fetch_and_op
     subroutine mem_fetch_and_op_integer(origin, result, datatype, mem, disp, op, attributes, ierror) &
         bind(C, name="fompi_mem_fetch_and_op_")
@@ -533,6 +586,29 @@ module fompi
       integer(c_int), intent(out) :: ierror
     end subroutine
     module procedure mem_compare_and_swap_f08
+  end interface
+
+  interface FOMPI_Xfer
+    subroutine xfer_integer(kind, op, origin, origin_count, origin_type, result, result_count, result_type, &
+        compare, mem, disp, number, datatype, attributes, request, ierror) bind(C, name="fompi_xfer_")
+      import :: c_int, c_int64_t, c_intptr_t, FOMPI_Mem
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      !DIR$ IGNORE_TKR origin
+      type(*), dimension(*), asynchronous :: origin
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: result
+      !DIR$ IGNORE_TKR result
+      type(*), dimension(*), asynchronous :: result
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: compare
+      !DIR$ IGNORE_TKR compare
+      type(*), dimension(*), asynchronous :: compare
+      integer(c_int), intent(in) :: kind, op, origin_type, result_type, datatype, attributes
+      integer(c_int64_t), intent(in) :: origin_count, result_count, number
+      type(FOMPI_Mem), intent(in) :: mem
+      integer(c_intptr_t), intent(in) :: disp
+      integer(c_int), intent(inout) :: request
+      integer(c_int), intent(out) :: ierror
+    end subroutine
+    module procedure xfer_f08
   end interface
 
   interface
@@ -628,6 +704,32 @@ contains
     if (present(ierror)) ierror = code
   end subroutine
 
+  subroutine complete_collective_f08(win, ierror)
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Complete_collective(win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_order_f08(rank, win, ierror)
+    integer, intent(in) :: rank
+    type(MPI_Win), intent(in) :: win
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_order(rank, win%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_nflush_f08(rank, number, wins, ierror)
+    integer, intent(in) :: rank, number
+    type(MPI_Win), intent(in) :: wins(number)
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_nflush(rank, number, wins%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
   subroutine mem_put_f08(origin, number, datatype, mem, disp, attributes, ierror)
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
     !DIR$ IGNORE_TKR origin
@@ -671,6 +773,49 @@ contains
     integer, optional, intent(out) :: ierror
     integer :: code
     call FOMPI_Mem_accumulate(origin, number, datatype%MPI_VAL, mem, disp, op%MPI_VAL, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine mem_accumulate_scaled_f08(factor, origin, number, datatype, mem, disp, attributes, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: factor
+    !DIR$ IGNORE_TKR factor
+    type(*), dimension(*), asynchronous :: factor
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    integer(MPI_COUNT_KIND), intent(in) :: number
+    type(MPI_Datatype), intent(in) :: datatype
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    integer, intent(in) :: attributes
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Mem_accumulate_scaled(factor, origin, number, datatype%MPI_VAL, mem, disp, attributes, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine xfer_f08(kind, op, origin, origin_count, origin_type, result, result_count, result_type, compare, &
+      mem, disp, number, datatype, attributes, request, ierror)
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+    !DIR$ IGNORE_TKR origin
+    type(*), dimension(*), asynchronous :: origin
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: result
+    !DIR$ IGNORE_TKR result
+    type(*), dimension(*), asynchronous :: result
+    !GCC$ ATTRIBUTES NO_ARG_CHECK :: compare
+    !DIR$ IGNORE_TKR compare
+    type(*), dimension(*), asynchronous :: compare
+    integer, intent(in) :: kind, attributes
+    type(MPI_Op), intent(in) :: op
+    integer(MPI_COUNT_KIND), intent(in) :: origin_count, result_count, number
+    type(MPI_Datatype), intent(in) :: origin_type, result_type, datatype
+    type(FOMPI_Mem), intent(in) :: mem
+    integer(MPI_ADDRESS_KIND), intent(in) :: disp
+    type(MPI_Request), intent(inout) :: request
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Xfer(kind, op%MPI_VAL, origin, origin_count, origin_type%MPI_VAL, result, result_count, &
+        result_type%MPI_VAL, compare, mem, disp, number, datatype%MPI_VAL, attributes, request%MPI_VAL, code)
     if (present(ierror)) ierror = code
   end subroutine
 

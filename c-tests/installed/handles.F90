@@ -29,7 +29,8 @@ program handles
   integer, asynchronous :: box(words)
   type(c_ptr) :: base, found
   type(FOMPI_Mem) :: mine, theirs, exposed
-  HANDLE(MPI_Win) :: win
+  HANDLE(MPI_Win) :: win, wins(1)
+  HANDLE(MPI_Request) :: request
 
   call MPI_Init(ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
@@ -69,6 +70,37 @@ program handles
   call FOMPI_Complete(FOMPI_ALL_RANKS, win, ierror)
   call MPI_Barrier(MPI_COMM_WORLD, ierror)
   call right(memory(1) == -5 .and. all(memory(2:) == [(100 * before + i, i = 2, words)]))
+  call FOMPI_Complete_collective(win, ierror)
+  call right(ierror == MPI_SUCCESS)
+  ! Six times one, then what was there before, by each kind of transfer.
+  new = 6
+  call FOMPI_Mem_accumulate_scaled(new, one, single, MPI_INTEGER, theirs, at, FOMPI_REMOTE, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call FOMPI_Xfer(FOMPI_GET, MPI_NO_OP, out, single, MPI_INTEGER, was, single, MPI_INTEGER, out, theirs, at, &
+      single, MPI_INTEGER, 0, request, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+  call right(ierror == MPI_SUCCESS .and. was == 1)
+  call FOMPI_Xfer(FOMPI_GET_ACCUMULATE, MPI_SUM, one, single, MPI_INTEGER, was, single, MPI_INTEGER, out, &
+      theirs, at, single, MPI_INTEGER, FOMPI_BLOCKING, request, ierror)
+  call right(ierror == MPI_SUCCESS .and. was == 1)
+  wanted = 2
+  new = 9
+  call FOMPI_Xfer(FOMPI_COMPARE_AND_SWAP, MPI_NO_OP, new, single, MPI_INTEGER, was, single, MPI_INTEGER, wanted, &
+      theirs, at, single, MPI_INTEGER, FOMPI_REMOTE, request, ierror)
+  call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+  call right(was == 2)
+  call MPI_Win_lock_all(0, win, ierror)
+  call FOMPI_Win_order(next, win, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call FOMPI_Win_order(FOMPI_ALL_RANKS, win, ierror)
+  call right(ierror == MPI_SUCCESS)
+  wins(1) = win
+  call FOMPI_Win_nflush(next, 1, wins, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call MPI_Win_unlock_all(win, ierror)
+  call FOMPI_Complete_collective(win, ierror)
+  call right(memory(1) == 9)
   call FOMPI_Mem_expose(box, bytes, MPI_INFO_NULL, win, exposed, ierror)
   call right(ierror == MPI_SUCCESS)
   call FOMPI_Mem_withdraw(exposed, ierror)

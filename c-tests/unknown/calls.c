@@ -156,9 +156,9 @@ static const struct {
     {"FOMPI_Mem_fetch_and_op", 7, NO_WINDOW},
     {"FOMPI_Mem_compare_and_swap", 7, NO_WINDOW},
     {"FOMPI_Xfer", ONLY_C + 9, NO_WINDOW},
-    {"FOMPI_Win_order", ONLY_C + 2, 1},
-    {"FOMPI_Win_nflush", ONLY_C + 3, NO_WINDOW},
-    {"FOMPI_Complete_collective", ONLY_C + 1, 0},
+    {"FOMPI_Win_order", 2, 1},
+    {"FOMPI_Win_nflush", 3, NO_WINDOW},
+    {"FOMPI_Complete_collective", 1, 0},
 };
 
 /* Calls a function, and says whether it has raised the class 777 on this window, and nothing else. */

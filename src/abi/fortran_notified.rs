@@ -20,6 +20,7 @@ use super::notified_calls::{
 };
 use super::pass_through::{self, window_from_fortran as window_from_mpi};
 use super::{MPI_Aint, MPI_Count, MPI_Fint, MPI_Request};
+use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::number::Number;
 use core::ffi::{CStr, c_int, c_void};
@@ -39,7 +40,7 @@ pub(super) fn handle(number: MPI_Fint, conversion: &CStr) -> usize {
 }
 
 /// Returns the integer of a request.
-fn request_number(request: MPI_Request) -> MPI_Fint {
+pub(super) fn request_number(request: MPI_Request) -> MPI_Fint {
     let host = Host::get();
     // SAFETY: the function of this name has this type, with a handle in a register.
     let convert: Option<unsafe extern "C-unwind" fn(usize) -> MPI_Fint> =
@@ -96,29 +97,36 @@ macro_rules! by_value {
     };
 }
 
-pub(super) use {by_reference, by_value};
+/// The argument that is the window; null: there is none.
+macro_rules! number_among {
+    () => { core::ptr::null::<MPI_Fint>() };
+    (win $window:ident $($rest:ident)*) => { $window };
+    ($kind:ident $argument:ident $($rest:ident)*) => { number_among!($($rest)*) };
+}
 
-/// Rows of entries: name, function of C, kind and name of each argument, and the argument for a
-/// request if there is one.
+/// Rows of entries: the message in pass-through mode, and for each the name, the function of C,
+/// kind and name of each argument, and the argument for a request if there is one.
 macro_rules! fortran_entries {
-    ($(
+    ($message:ident: $(
         $name:ident = $function:ident ($($kind:ident $argument:ident),*) $([$request:ident])?;
     )*) => {$(
         fortran_entries! {
-            @entry $name = $function ($($kind $argument),*)
+            @entry $message: $name = $function ($($kind $argument),*)
             ($($argument: by_reference!($kind),)* $($request: *mut MPI_Fint)?) [$($request)?]
         }
     )*};
-    (@entry $name:ident = $function:ident ($($kind:ident $argument:ident),*)
+    (@entry $message:ident: $name:ident = $function:ident ($($kind:ident $argument:ident),*)
      ($($all:ident: $type:ty),* $(,)?) [$($request:ident)?]) => {
         /// An entry of Fortran: see the top of this file.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($all: $type,)* ierror: *mut MPI_Fint) {
             if pass_through::may_apply() {
-                let number = window_among!($($kind $argument)*);
-                // SAFETY: the caller's pointer to an INTEGER.
-                let window = |host: &_| window_from_mpi(host, unsafe { *number });
-                if let Some(code) = pass_through::refuse_own(stringify!($name), window) {
+                let number = number_among!($($kind $argument)*);
+                // SAFETY: the caller's pointer to an INTEGER, or null.
+                let number = unsafe { number.as_ref() };
+                let window = |host: &_| number.map_or(0, |number| window_from_mpi(host, *number));
+                let (name, text) = (stringify!($name), filled!(messages::$message));
+                if let Some(code) = pass_through::refuse_own_with(name, &text, window) {
                     // SAFETY: the caller's pointer to an INTEGER.
                     return unsafe { ierror.write(code) };
                 }
@@ -132,7 +140,7 @@ macro_rules! fortran_entries {
                 $function($(by_value!($kind $argument),)* $(&mut $request)?)
             };
             $(
-                if code == 0 {
+                if code == 0 && $request != 0 {
                     // SAFETY: the caller's pointer to an INTEGER.
                     unsafe { number.write(request_number($request)) };
                 }
@@ -143,23 +151,25 @@ macro_rules! fortran_entries {
     };
 }
 
+pub(super) use {by_reference, by_value, fortran_entries, number_among};
+
 /// Rows of the transfers with one list of arguments and one kind of counts: name, function of C,
 /// and the argument for a request if there is one.
 macro_rules! fortran_transfers {
     (puts and gets $count:ident: $($name:ident = $function:ident $([$request:ident])?;)*) => {
-        fortran_entries! {$( $name = $function (
+        fortran_entries! { NO_NOTIFICATIONS: $( $name = $function (
             buffer origin, $count origin_count, datatype origin_type, int rank, disp disp,
             $count target_count, datatype target_type, int index, win win) $([$request])?;
         )*}
     };
     (accumulates $count:ident: $($name:ident = $function:ident $([$request:ident])?;)*) => {
-        fortran_entries! {$( $name = $function (
+        fortran_entries! { NO_NOTIFICATIONS: $( $name = $function (
             buffer origin, $count origin_count, datatype origin_type, int rank, disp disp,
             $count target_count, datatype target_type, op op, int index, win win) $([$request])?;
         )*}
     };
     (get_accumulates $count:ident: $($name:ident = $function:ident $([$request:ident])?;)*) => {
-        fortran_entries! {$( $name = $function (
+        fortran_entries! { NO_NOTIFICATIONS: $( $name = $function (
             buffer origin, $count origin_count, datatype origin_type, buffer result,
             $count result_count, datatype result_type, int rank, disp disp, $count target_count,
             datatype target_type, op op, int index, win win) $([$request])?;
@@ -196,7 +206,7 @@ fortran_transfers! { get_accumulates count:
     fompi_rget_accumulate_notify_c_ = FOMPI_Rget_accumulate_notify_c [request];
 }
 
-fortran_entries! {
+fortran_entries! { NO_NOTIFICATIONS:
     fompi_rfetch_and_op_ = FOMPI_Rfetch_and_op (
         buffer origin, buffer result, datatype datatype, int rank, disp disp, op op,
         win win) [request];

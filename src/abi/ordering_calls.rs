@@ -23,18 +23,26 @@ fn flush((window, node): (&Window, &LocalWindow), host: &Host, rank: c_int) -> R
     }
 }
 
-/// Completes the operations on a rank of each window. Returns the first error.
-fn flush_each(
-    call: &'static str,
-    host: &'static Host,
+/// Executes FOMPI_Win_nflush on `count` windows; `at` returns their handles. Returns the first
+/// error.
+pub(super) fn nflush(
     rank: c_int,
-    wins: impl Iterator<Item = Handle>,
+    count: c_int,
+    is_null: bool,
+    at: impl Fn(usize) -> Handle,
 ) -> c_int {
+    let (call, host) = ("FOMPI_Win_nflush", Host::get());
+    let Ok(length) = usize::try_from(count) else {
+        return raise_alone(call, host, Error::Argument(&messages::WINDOWS, i64::from(count)));
+    };
+    if length > 0 && is_null {
+        return raise_alone(call, host, Error::Wrong(&messages::NULL_WINDOWS));
+    }
     let flush_one = |win| {
         let ours = |window, node| flush((window, node), host, rank);
         on_window(call, host, win, ours, |_| unsupported())
     };
-    wins.map(flush_one).fold(0, |first, code| if first == 0 { code } else { first })
+    (0..length).map(at).map(flush_one).fold(0, |first, code| if first == 0 { code } else { first })
 }
 
 handle_entries! {
@@ -63,17 +71,11 @@ handle_entries! {
     /// the host MPI; MPI_ERR_COUNT for a negative count, MPI_ERR_ARG for a null pointer as the
     /// windows.
     FOMPI_Win_nflush [0] (rank: c_int, count: c_int, wins: *const MPI_Win) {
-        let (call, host) = ("FOMPI_Win_nflush", Host::get());
-        let Ok(length) = usize::try_from(count) else {
-            return raise_alone(call, host, Error::Argument(&messages::WINDOWS, i64::from(count)));
-        };
-        if length > 0 && wins.is_null() {
-            return raise_alone(call, host, Error::Wrong(&messages::NULL_WINDOWS));
-        }
+        let host = Host::get();
         let width = host.constants.handle_bytes.cast_unsigned().to_usize();
         // SAFETY: the caller's array of handles, of the MPI's own width.
         let at = |number| unsafe { host.fetch(wins.byte_add(number * width)) };
-        flush_each(call, host, rank, (0..length).map(at))
+        nflush(rank, count, wins.is_null(), at)
     }
 
     /// Completes all operations of this process at their targets, and waits until all processes of
