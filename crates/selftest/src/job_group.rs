@@ -5,6 +5,7 @@ use crate::job_rank::number;
 use crate::opened_mpi::OpenedMpi;
 use fompi_base::number::Number;
 use fompi_host::handle::Handle;
+use serde::{Deserialize, Serialize};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -26,7 +27,7 @@ pub enum GroupWindow {
 }
 
 /// What a rank learns from a window.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WindowAnswer {
     /// the transport; `None` for a window of the host MPI, or without a window
     pub transport: Option<String>,
@@ -79,31 +80,7 @@ impl JobGroup {
 
     /// Returns the texts of all ranks. Collective.
     pub fn gather(&self, own: &str) -> Result<Vec<String>, String> {
-        let length: c_int = number(own.len());
-        let mut lengths = vec![0_i32; self.ranks()];
-        self.all_gather((&raw const length).cast(), lengths.as_mut_ptr().cast(), 4)?;
-        let longest = lengths.iter().copied().max().unwrap_or(0);
-        let bytes = longest.cast_unsigned().to_usize();
-        if bytes == 0 {
-            return Ok(vec![String::new(); self.ranks()]);
-        }
-        let mut padded = own.as_bytes().to_vec();
-        padded.resize(bytes, 0);
-        let mut all = vec![0_u8; bytes * self.ranks()];
-        self.all_gather(padded.as_ptr().cast(), all.as_mut_ptr().cast(), longest)?;
-        let text = |(at, length): (usize, &c_int)| {
-            let text = &all[at * bytes..][..length.cast_unsigned().to_usize()];
-            String::from_utf8_lossy(text).into_owned()
-        };
-        Ok(lengths.iter().enumerate().map(text).collect())
-    }
-
-    fn all_gather(&self, own: *const c_void, all: *mut c_void, bytes: c_int) -> Result<(), String> {
-        let byte = self.mpi.datatype("MPI_BYTE");
-        // SAFETY: the callers have this number of bytes at `own`, and for each rank at `all`.
-        let code =
-            unsafe { (self.mpi.call.allgather)(own, bytes, byte, all, bytes, byte, self.world()) };
-        if code == 0 { Ok(()) } else { Err(self.mpi.text_of(code)) }
+        self.mpi.gather(self.world(), self.ranks(), own)
     }
 
     /// Makes a window of the ranks that pass the same number, and frees it. With [`SETTINGS`] the

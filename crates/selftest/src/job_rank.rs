@@ -207,20 +207,17 @@ impl JobRank {
     /// Hands the failures of all ranks to rank 0. Returns whether there are any.
     fn share_failures(&self) -> bool {
         let own = self.failures.take();
-        if self.sum(i64::from(!own.is_empty())) == 0 {
-            return false;
-        }
-        self.failed.set(true);
-        for root in 0..self.world.ranks {
-            let text = match root == self.world.me {
-                true => serde_json::to_vec(&own).unwrap_or_default(),
-                false => Vec::new(),
-            };
-            let text = self.broadcast(text, self.world.comm, root);
-            let failures: Vec<CallFailure> = serde_json::from_slice(&text).unwrap_or_default();
+        let own = if own.is_empty() { None } else { serde_json::to_string(&own).ok() };
+        let ranks = self.world.ranks.cast_unsigned().to_usize();
+        let texts = self.mpi.gather(self.world.comm, ranks, &own.unwrap_or_default());
+        let mut texts = texts.unwrap_or_default();
+        texts.retain(|text| !text.is_empty());
+        for text in &texts {
+            let failures: Vec<CallFailure> = serde_json::from_str(text).unwrap_or_default();
             hang_watch::report(|report| report.failures.extend(failures));
         }
-        true
+        self.failed.set(self.failed.get() || !texts.is_empty());
+        !texts.is_empty()
     }
 
     /// Returns the bytes of one rank of a communicator.

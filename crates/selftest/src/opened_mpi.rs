@@ -129,6 +129,34 @@ impl OpenedMpi {
             .map_or(self.constants.datatype_null, |known| known.handle(self.abi, dl::global_symbol))
     }
 
+    /// Returns the texts of all ranks of a communicator, whose number is `ranks`. Collective.
+    pub fn gather(&self, comm: Handle, ranks: usize, own: &str) -> Result<Vec<String>, String> {
+        let byte = self.datatype("MPI_BYTE");
+        let gather = |own: *const c_void, all: *mut c_void, bytes: c_int| {
+            // SAFETY: this number of bytes is at `own`, and for each rank at `all`.
+            match unsafe { (self.call.allgather)(own, bytes, byte, all, bytes, byte, comm) } {
+                0 => Ok(()),
+                code => Err(self.text_of(code)),
+            }
+        };
+        let (length, mut lengths) = (own.len().to_i32(), vec![0_i32; ranks]);
+        gather((&raw const length).cast(), lengths.as_mut_ptr().cast(), 4)?;
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let bytes = longest.cast_unsigned().to_usize();
+        if bytes == 0 {
+            return Ok(vec![String::new(); ranks]);
+        }
+        let mut padded = own.as_bytes().to_vec();
+        padded.resize(bytes, 0);
+        let mut all = vec![0_u8; bytes * ranks];
+        gather(padded.as_ptr().cast(), all.as_mut_ptr().cast(), longest)?;
+        let text = |(at, length): (usize, &c_int)| {
+            let text = &all[at * bytes..][..length.cast_unsigned().to_usize()];
+            String::from_utf8_lossy(text).into_owned()
+        };
+        Ok(lengths.iter().enumerate().map(text).collect())
+    }
+
     /// Returns the value of a key in an info object, if it has the key, and frees the object.
     pub fn value_of(&self, mut info: Handle, key: &CStr) -> Option<String> {
         let (mut value, mut flag) = ([0_u8; 1025], 0);

@@ -1,7 +1,8 @@
 //! What a check of `fompi doctor` finds, and the files that it reads.
 
 use crate::output::{print_json, print_lines};
-use serde::{Deserialize, Serialize};
+use fompi_base::error::kept;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,17 +19,26 @@ pub enum Severity {
 }
 
 /// A problem of this machine, program or job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     pub severity: Severity,
     /// the name of the check, which does not change between versions
-    pub check: &'static str,
+    #[serde(deserialize_with = "kept_text")]
+    pub check: Text,
     /// what is wrong, with the value and the limit
     pub problem: String,
     /// what to do
     pub remedy: String,
     /// the page that explains it
-    pub page: &'static str,
+    #[serde(deserialize_with = "kept_text")]
+    pub page: Text,
+}
+
+/// A text of this program, or of another rank.
+type Text = &'static str;
+
+fn kept_text<'de, D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
+    String::deserialize(from).map(kept)
 }
 
 impl Finding {

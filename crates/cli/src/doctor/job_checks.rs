@@ -6,7 +6,6 @@ use super::findings::{Finding, Report, Severity};
 use crate::found_library::version_of;
 use crate::launched_job::{self, JobNode, RankPlace, nodes_of};
 use fompi_base::config::{self, Config, Net};
-use fompi_base::error::kept;
 use fompi_fabric::net::{Contact, DeviceKind, Secret, Wire};
 use fompi_selftest::job_group::JobGroup;
 use fompi_sys::process;
@@ -23,7 +22,7 @@ const AT_ONCE: usize = 64;
 struct RankFacts {
     place: RankPlace,
     library: Option<LibraryFile>,
-    findings: Vec<OwnedFinding>,
+    findings: Vec<Finding>,
 }
 
 /// The library that a node has.
@@ -33,16 +32,6 @@ struct LibraryFile {
     path: String,
     /// a number that stands for its contents
     contents: u64,
-}
-
-/// A [`Finding`] of another rank.
-#[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct OwnedFinding {
-    severity: Severity,
-    check: String,
-    problem: String,
-    remedy: String,
-    page: String,
 }
 
 /// How other nodes reach a rank.
@@ -73,7 +62,7 @@ pub fn all(
         let facts = RankFacts {
             place: RankPlace::own(group.rank()),
             library: library.map(LibraryFile::at),
-            findings: own.iter().map(OwnedFinding::of).collect(),
+            findings: own.to_vec(),
         };
         check(group, &facts)
     });
@@ -109,13 +98,13 @@ fn check(group: JobGroup, own: &RankFacts) -> Result<Option<Report>, String> {
 /// The findings of the first rank of each node; with the names of the nodes, unless all have them.
 fn of_nodes(nodes: &[JobNode], facts: &[RankFacts]) -> Vec<Finding> {
     let of = |node: &JobNode| &facts[node.ranks[0]].findings;
-    let mut found: Vec<&OwnedFinding> = Vec::new();
+    let mut found: Vec<&Finding> = Vec::new();
     for finding in nodes.iter().flat_map(of) {
         if !found.contains(&finding) {
             found.push(finding);
         }
     }
-    let named = |finding: &OwnedFinding| {
+    let named = |finding: &Finding| {
         let with = nodes.iter().filter(|node| of(node).contains(finding));
         let names: Vec<&str> = with.map(|node| node.name.as_str()).collect();
         let on = if names.len() == nodes.len() {
@@ -123,7 +112,7 @@ fn of_nodes(nodes: &[JobNode], facts: &[RankFacts]) -> Vec<Finding> {
         } else {
             format!(" (on {})", names.join(", "))
         };
-        finding.with(&on)
+        Finding { problem: format!("{}{on}", finding.problem), ..finding.clone() }
     };
     found.into_iter().map(named).collect()
 }
@@ -252,37 +241,17 @@ impl LibraryFile {
     }
 }
 
-impl OwnedFinding {
-    fn of(finding: &Finding) -> OwnedFinding {
-        let Finding { severity, check, problem, remedy, page } = finding;
-        let [check, problem, remedy, page] =
-            [*check, problem.as_str(), remedy.as_str(), *page].map(String::from);
-        OwnedFinding { severity: *severity, check, problem, remedy, page }
-    }
-
-    /// The finding, with more text behind the problem.
-    fn with(&self, more: &str) -> Finding {
-        Finding {
-            severity: self.severity,
-            check: kept(self.check.clone()),
-            problem: format!("{}{more}", self.problem),
-            remedy: self.remedy.clone(),
-            page: kept(self.page.clone()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rank(problem: Option<&str>, contents: u64) -> RankFacts {
-        let finding = |problem: &str| OwnedFinding {
+        let finding = |problem: &str| Finding {
             severity: Severity::Note,
-            check: "c".into(),
+            check: "c",
             problem: problem.into(),
             remedy: "r".into(),
-            page: "p".into(),
+            page: "p",
         };
         RankFacts {
             place: RankPlace::default(),

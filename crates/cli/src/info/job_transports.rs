@@ -86,20 +86,8 @@ struct RankFacts {
 /// What the library reports on a rank about the windows of its node, and about those of all ranks.
 #[derive(Default, Serialize, Deserialize)]
 struct Answers {
-    of_node: Vec<Answer>,
-    of_all: Vec<Answer>,
-}
-
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Answer {
-    transport: Option<String>,
-    said: Vec<String>,
-}
-
-impl From<WindowAnswer> for Answer {
-    fn from(WindowAnswer { transport, said }: WindowAnswer) -> Answer {
-        Answer { transport, said }
-    }
+    of_node: Vec<WindowAnswer>,
+    of_all: Vec<WindowAnswer>,
 }
 
 /// Makes the windows of the report on all ranks, which `mpi` connects, or the MPI of the launcher.
@@ -132,7 +120,7 @@ fn ask(group: JobGroup) -> Result<Option<JobTransports>, String> {
     let own = nodes.iter().position(|node| node.ranks.contains(&group.rank())).unwrap_or(0);
     // The sizes differ, because the library does not repeat a line.
     let window = |group_number, bytes| {
-        WINDOWS.map(|(_, kind)| Answer::from(group.window(group_number, kind, bytes))).to_vec()
+        WINDOWS.map(|(_, kind)| group.window(group_number, kind, bytes)).to_vec()
     };
     let of_node = window(own, BYTES);
     let of_all = if nodes.len() > 1 { window(0, 2 * BYTES) } else { Vec::new() };
@@ -165,9 +153,9 @@ fn report(
     nodes: &[JobNode],
     answers: &[Answers],
 ) -> JobTransports {
-    let windows = |ranks: &[usize], of: fn(&Answers) -> &Vec<Answer>| {
+    let windows = |ranks: &[usize], of: fn(&Answers) -> &Vec<WindowAnswer>| {
         let of_kind = |(at, (call, _)): (usize, &(&'static str, GroupWindow))| {
-            let found: Vec<&Answer> =
+            let found: Vec<&WindowAnswer> =
                 ranks.iter().filter_map(|rank| of(&answers[*rank]).get(at)).collect();
             WindowReport::of(call, &found)
         };
@@ -214,7 +202,7 @@ fn without_rdma(facts: &[RankFacts]) -> Vec<WithoutRdma> {
 
 impl WindowReport {
     /// The report about the windows of a call, by the answers of their ranks.
-    fn of(call: &'static str, answers: &[&Answer]) -> WindowReport {
+    fn of(call: &'static str, answers: &[&WindowAnswer]) -> WindowReport {
         let transport = answers.first().and_then(|answer| answer.transport.clone());
         let mut report = WindowReport {
             call,
@@ -315,9 +303,9 @@ impl JobTransports {
 mod tests {
     use super::*;
 
-    fn answer(transport: Option<&str>, said: &[&str]) -> Answer {
+    fn answer(transport: Option<&str>, said: &[&str]) -> WindowAnswer {
         let said = said.iter().map(|line| String::from(*line)).collect();
-        Answer { transport: transport.map(str::to_owned), said }
+        WindowAnswer { transport: transport.map(str::to_owned), said }
     }
 
     #[test]
