@@ -89,15 +89,15 @@ pub enum Fences {
 #[must_use]
 pub struct Announced<'a> {
     word: &'a AtomicU64,
-    /// its value behind the access
-    after: u64,
 }
 
 impl Drop for Announced<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: all that the access did comes before. Pairs with the Acquire of `are_over`.
-        self.word.store(self.after, Ordering::Release);
+        // Relaxed: this thread alone changes it now. Read again, so that an access keeps no value
+        // for it. Release: all that the access did comes before. Pairs with the Acquire of
+        // `are_over`.
+        self.word.store(self.word.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 }
 
@@ -106,14 +106,13 @@ impl Drop for Announced<'_> {
 #[inline(always)]
 pub fn announce(word: &AtomicU64) -> Option<Announced<'_>> {
     // Relaxed: this thread alone changes it.
-    let before = word.load(Ordering::Relaxed);
-    if before & 1 != 0 {
+    if word.load(Ordering::Relaxed) & 1 != 0 {
         return None;
     }
     // Release: an owner may see this value, and not that of the end of the access before. Pairs
     // with the Acquire of `are_over`.
-    word.store(before + 1, Ordering::Release);
-    Some(Announced { word, after: before + 2 })
+    word.store(word.load(Ordering::Relaxed) + 1, Ordering::Release);
+    Some(Announced { word })
 }
 
 /// Announces an access in one of the words of this process, if several of its threads may access
@@ -126,7 +125,7 @@ pub fn announce_among<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> Opt
         // Acquire: the access of the thread that used the word before is done. Release: as above.
         let taken =
             || word.compare_exchange(before, before + 1, Ordering::AcqRel, Ordering::Relaxed);
-        (free && taken().is_ok()).then(|| Announced { word, after: before + 2 })
+        (free && taken().is_ok()).then(|| Announced { word })
     })
 }
 
