@@ -23,6 +23,8 @@
 #pragma weak FOMPI_Xfer
 #pragma weak FOMPI_Complete
 #pragma weak FOMPI_Complete_collective
+#pragma weak FOMPI_Win_dup
+#pragma weak FOMPI_Win_from_mem
 
 // Whether the library has them.
 UNUSED static int has_handles(void)

@@ -58,6 +58,31 @@ typedef struct fompi_buffers {
 extern "C" {
 #endif /* __cplusplus */
 
+/* Makes a duplicate of a window (issue 113 of the MPI Forum): another window over the same
+ * memory, whose operations complete apart from those of the window and of other duplicates.
+ * Local. An access epoch for all ranks is open on it from now until MPI_Win_free, which is
+ * local, too, and completes its operations: the calls for communication and MPI_Win_flush and
+ * its like are legal, and those that begin or end epochs are errors. It asks for no lock, as
+ * MPI_Win_lock_all with MPI_MODE_NOCHECK; accumulates are atomic with those on the window.
+ * Between nodes a flush waits only for ranks to which this duplicate has sent something since
+ * its last one; the operations of one process on one rank share a connection, so it waits for
+ * what went ahead to that process, too. `info`: hints, such as fompi_attributes; all but that
+ * one are otherwise those of the window. The error handler is that of the window. The window
+ * is freed after its duplicates. Any thread may call. Errors: MPI_ERR_WIN, MPI_ERR_INFO,
+ * MPI_ERR_ARG for a null pointer, MPI_ERR_OTHER for too many windows,
+ * MPI_ERR_UNSUPPORTED_OPERATION on a window of the host MPI. */
+int FOMPI_Win_dup(MPI_Win win, MPI_Info info, MPI_Win *newwin);
+
+/* Makes a window from memory handles (MPI_Win_from_memhandle of Schuchart and others): a
+ * duplicate, as FOMPI_Win_dup makes one, whose target with a rank is the memory of the handle
+ * that this rank has exposed. Displacements are in bytes. `count` handles of one window, one
+ * at most of each rank; a rank without one is no target. The handles may be released before
+ * the window is freed; when an owner withdraws its memory, accesses to it fail. Local. `info`:
+ * as for FOMPI_Win_dup. Any thread may call. Errors: MPI_ERR_COUNT for a negative count,
+ * MPI_ERR_ARG for a null pointer, no handle, or handles of several windows or twice of a rank;
+ * MPI_ERR_INFO, MPI_ERR_OTHER for too many windows. */
+int FOMPI_Win_from_mem(int count, const FOMPI_Mem *mems, MPI_Info info, MPI_Win *newwin);
+
 /* Exposes `size` bytes from `base`, memory that this process has, to the other processes of
  * `win`, a window of MPI_Win_create_dynamic, and returns a handle of it. Local. The memory
  * need not be attached, and handles may overlap. It stays mapped until the handle is withdrawn

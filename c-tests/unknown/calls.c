@@ -159,6 +159,8 @@ static const struct {
     {"FOMPI_Win_order", 2, 1},
     {"FOMPI_Win_nflush", 3, NO_WINDOW},
     {"FOMPI_Complete_collective", 1, 0},
+    {"FOMPI_Win_dup", ONLY_C + 3, 0},
+    {"FOMPI_Win_from_mem", ONLY_C + 4, NO_WINDOW},
 };
 
 /* Calls a function, and says whether it has raised the class 777 on this window, and nothing else. */

@@ -9,7 +9,7 @@ use crate::report;
 use crate::window::countdown::QUICK_PER_FULL;
 use crate::window::registry::{self, Found};
 use crate::window::synchronise::Asserts;
-use crate::window::{Carrier, LocalWindow, Window, label};
+use crate::window::{LocalWindow, Window, label};
 use core::ffi::{c_char, c_int};
 
 /// Executes a call on a window: `ours` if libfompi implements the window, `theirs` with the host
@@ -24,15 +24,15 @@ pub fn on_window(
 ) -> c_int {
     match registry::find(host.handle(win)) {
         Found::Window(window) => {
-            let result = match &window.carrier {
-                Carrier::Node(node) | Carrier::Wide(node) => {
+            let result = match window.local() {
+                Some(node) => {
                     let result = ours(window, node);
                     if window.is_due::<QUICK_PER_FULL>() {
                         window.countdown_ended();
                     }
                     result
                 }
-                Carrier::Host(delegated) => theirs(delegated.native),
+                None => theirs(window.native()),
             };
             match result {
                 Ok(()) => 0,
@@ -109,9 +109,9 @@ pub fn code_with_reason(host: &Host, call: &'static str, error: &Error) -> c_int
 #[cold]
 #[inline(never)]
 pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Error) -> c_int {
-    let error = match &window.carrier {
-        Carrier::Wide(node) => node.with_rank(error),
-        Carrier::Node(_) | Carrier::Host(_) => error,
+    let error = match window.local() {
+        Some(node) => node.with_rank(error),
+        None => error,
     };
     let (code, call) = (code(host, &error), label::call_on(window, call));
     reason::keep(code, &call, &error);

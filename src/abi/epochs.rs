@@ -143,6 +143,7 @@ entry! {
     /// MPI_ERR_RMA_SYNC within an exposure epoch or a fence epoch.
     MPI_Win_post PMPI_Win_post (group: MPI_Group, assert: c_int, win: MPI_Win) {
         serve!(host, on_window, "MPI_Win_post", win, |window, node| {
+            window.may_have_epochs()?;
             asserts(host, assert, POST)?;
             with_members(host, node, group, |ranks| synchronise::post(window, node, ranks))
         }, win_post |native| (host.handle(group), assert, native))

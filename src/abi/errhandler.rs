@@ -201,8 +201,8 @@ fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
 /// (MPI_ERRORS_ABORT) (MPI-4.1 §9.3). The MPI's own handler would name a function that the program
 /// has not called.
 fn end(host: &Host, window: &Window, handler: Handle, error: c_int) {
-    match &window.carrier {
-        Carrier::Node(node) | Carrier::Wide(node) => {
+    match (&window.carrier, window.local()) {
+        (_, Some(node)) => {
             // MPICH aborts the processes of any other communicator by messages, and waits for them
             // even if one of the processes cannot be reached. Without MPI_Init there is no
             // MPI_COMM_WORLD.
@@ -214,13 +214,14 @@ fn end(host: &Host, window: &Window, handler: Handle, error: c_int) {
             // SAFETY: our communicator, or MPI_COMM_WORLD.
             unsafe { (host.call.abort)(comm, error) };
         }
-        Carrier::Host(delegated) => {
+        (Carrier::Host(delegated), None) => {
             let fatal = host.constants.errors_are_fatal;
             // SAFETY: a window of the host MPI and a predefined handler.
             unsafe { (host.call.win_set_errhandler)(delegated.native, fatal) };
             // SAFETY: a window of the host MPI, whose handler was just set.
             unsafe { (host.call.win_call_errhandler)(delegated.native, error) };
         }
+        (_, None) => unreachable!("libfompi implements it"),
     }
 }
 

@@ -19,7 +19,7 @@ use super::pass_through::{self, window_from_fortran as window_from_mpi};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Fint, MPI_Op, MPI_Request};
 use crate::messages::{self, filled};
 use crate::mpi::Host;
-use crate::transfer::attributed::BLOCKING;
+use crate::mpi::transfer_attributes::BLOCKING;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 

@@ -12,8 +12,8 @@ use crate::sys::page_bytes;
 use crate::transfer::Place;
 use crate::window::countdown::QUICK_PER_FULL;
 use crate::window::handles::packed::BYTES;
-use crate::window::handles::{HandleMemory, MemoryHandle, completion};
-use crate::window::{LocalWindow, Window};
+use crate::window::handles::{HandleMemory, MemoryHandle};
+use crate::window::{LocalWindow, Window, synchronise};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -156,9 +156,9 @@ unsafe fn end(
 /// Does the work of FOMPI_Complete.
 fn complete(window: &Window, node: &LocalWindow, rank: c_int, host: &Host) -> Result<()> {
     match rank {
-        ALL_RANKS => completion::complete_all(window, node),
+        ALL_RANKS => synchronise::complete_all(window, node),
         _ if rank == host.constants.proc_null => Ok(()),
-        _ => completion::complete(window, node, node.target(rank)?),
+        _ => synchronise::complete_at(window, node, node.target(rank)?),
     }
 }
 

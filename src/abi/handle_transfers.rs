@@ -9,7 +9,7 @@ use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request};
 use crate::error::{Error, Result};
 use crate::fabric::Way;
 use crate::messages;
-use crate::transfer::attributed::{BLOCKING, TransferAttributes};
+use crate::mpi::transfer_attributes::{BLOCKING, TransferAttributes};
 use crate::transfer::scaled::Scaled;
 use crate::transfer::{Accumulation, Place, accumulate, single, staged};
 use crate::window::address::Reach;

@@ -18,9 +18,11 @@
 mod entry;
 mod answer;
 mod bare_fork;
+mod communication_call;
 mod counters;
 mod cxx;
 mod describe;
+mod duplicates;
 mod epochs;
 mod errhandler;
 mod errhandler_calls;

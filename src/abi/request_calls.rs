@@ -37,8 +37,9 @@ pub(super) fn with_request(
 /// Lets the host MPI create a completed request, and stores it.
 #[inline(never)]
 fn make_request(to: &Quick, request: *mut MPI_Request) -> Option<()> {
+    let node = to.window.whole().local()?;
     // SAFETY: the caller's pointer to a request, which is not null.
-    unsafe { to.window.node().comm().completed_request(to.window.host(), request) }.ok()
+    unsafe { node.comm().completed_request(to.window.host(), request) }.ok()
 }
 
 /// Whether a call with a request is known to be valid in this epoch, and its request pointer is not

@@ -1,7 +1,7 @@
 //! Creation and end of windows (MPI-4.1 §12.2).
 
 use super::answer::{check_output, on_any_window, on_window, raise_alone, raise_on_comm};
-use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
+use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, duplicates, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
 use crate::mpi::comm::check;
@@ -9,6 +9,7 @@ use crate::number::{Number, Offset};
 use crate::rank_numbers::Rank;
 use crate::sync::Ordering;
 use crate::window::create::{self, Failure, Made, WindowRequest};
+use crate::window::registry::{self, Found};
 use crate::window::{Flavor, LocalWindow};
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -249,8 +250,9 @@ entry! {
         }
         // SAFETY: the caller's pointer to a handle.
         let handle = unsafe { host.fetch(win) };
-        let code = on_any_window("MPI_Win_free", host, handle, |window| {
+        let free = || on_any_window("MPI_Win_free", host, handle, |window| {
             window.epochs.may_free()?;
+            window.may_end()?;
             keyvals::delete_all(host, window)?;
             window.end_counters(host)?;
             let handler = window.errhandler.load(Ordering::Relaxed);
@@ -261,6 +263,12 @@ entry! {
             // SAFETY: a window of the host MPI.
             check(unsafe { (host.call.win_free)(&mut native) })
         });
+        let code = match registry::find(host.handle(handle)) {
+            Found::Window(window) if let Some(duplicate) = window.as_duplicate() => {
+                duplicates::free(host, window, duplicate)
+            }
+            _ => free(),
+        };
         if code == 0 {
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(win, host.constants.win_null) };

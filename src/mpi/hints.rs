@@ -2,6 +2,7 @@
 //! reports.
 
 use super::Flavor;
+use super::transfer_attributes::{ORDERED, TransferAttributes};
 use crate::config::Config;
 use crate::error::Result;
 use crate::mpi::comm::{Comm, check};
@@ -11,7 +12,7 @@ use std::ffi::CString;
 
 /// The keys that a window takes. It ignores other keys, as the standard demands, and values that
 /// the standard does not define. It also ignores [`GRANULARITY`].
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "no_locks",
     "accumulate_ordering",
     "accumulate_ops",
@@ -24,6 +25,7 @@ const KEYS: [&str; 12] = [
     COUNTERS,
     SYMMETRIC,
     CONFLICTS,
+    ATTRIBUTES,
 ];
 
 /// The key by which a program forbids that the memory of a created window moves, or consents to it
@@ -36,6 +38,10 @@ pub const SYMMETRIC: &str = "fompi_symmetric";
 
 /// The key by which a program asks that conflicting accesses are errors (`window::conflicts`).
 pub const CONFLICTS: &str = "fompi_conflicts";
+
+/// The key by which a program gives all transfers of a window attributes: words of
+/// [`TransferAttributes::named`]. MPI_Win_get_info returns those that are known.
+pub const ATTRIBUTES: &str = "fompi_attributes";
 
 /// The key by which a program promises the most counters of notifications that it asks for; 0: no
 /// promise.
@@ -79,7 +85,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
 /// cannot be true. A permission of the program, such as for gaps in shared memory, can be withdrawn
 /// later: get_info then reports the new value, which has no effect.
 fn is_for_creation(key: &str) -> bool {
-    [ALIGNMENT, ADOPT, COUNTERS, SYMMETRIC, CONFLICTS].contains(&key)
+    [ALIGNMENT, ADOPT, COUNTERS, SYMMETRIC, CONFLICTS, ATTRIBUTES].contains(&key)
 }
 
 /// Whether the standard defines a value for a key (MPI-4.1 §12.2, §9.2).
@@ -94,6 +100,7 @@ fn has_meaning(key: &str, value: &str) -> bool {
         ALIGNMENT => value.parse::<u64>().is_ok_and(u64::is_power_of_two),
         COUNTERS => value.parse::<i32>().is_ok_and(|most| most >= 0),
         "mpi_assert_memory_alloc_kinds" => true,
+        ATTRIBUTES => !TransferAttributes::named(value).is_none(),
         _ => ["true", "false"].iter().any(|known| value.eq_ignore_ascii_case(known)),
     }
 }
@@ -132,7 +139,33 @@ impl Hints {
         if Config::get().conflicts {
             self.report(CONFLICTS, true);
         }
-        self.change(host, info, |_| true)
+        self.change(host, info, |_| true)?;
+        self.keep_attributes();
+        Ok(())
+    }
+
+    /// Returns the hints of a duplicate of the window, for which a program gives an info object.
+    /// The attributes are its own.
+    pub fn of_duplicate(mut self, host: &Host, info: Handle) -> Result<Hints> {
+        self.values.remove(ATTRIBUTES);
+        self.change(host, info, |key| key == ATTRIBUTES || !is_for_creation(key))?;
+        self.keep_attributes();
+        Ok(self)
+    }
+
+    /// Replaces the text of the attributes by those that transfers have, with FOMPI_ORDER.
+    fn keep_attributes(&mut self) {
+        let order = if Config::get().strict_order { ORDERED } else { 0 };
+        let all = self.attributes().and(order);
+        if !all.is_none() {
+            self.values.insert(ATTRIBUTES, all.names());
+        }
+    }
+
+    /// The attributes that all transfers have.
+    pub fn attributes(&self) -> TransferAttributes {
+        let given = self.values.get(ATTRIBUTES);
+        given.map_or_else(TransferAttributes::default, |text| TransferAttributes::named(text))
     }
 
     /// Takes hints after creation. Those that only creation can use are ignored.
@@ -228,6 +261,7 @@ mod tests {
             ("accumulate_ops", "same_op"),
             (ALIGNMENT, "4096"),
             ("mpi_assert_memory_alloc_kinds", "system,cuda:device"),
+            (ATTRIBUTES, "faster, ordered"),
         ] {
             assert!(has_meaning(key, value), "{key} {value}");
         }
@@ -237,6 +271,7 @@ mod tests {
             ("accumulate_ordering", "none,rar"),
             ("accumulate_ops", "any"),
             (ALIGNMENT, "24"),
+            (ATTRIBUTES, "true"),
         ] {
             assert!(!has_meaning(key, value), "{key} {value}");
         }

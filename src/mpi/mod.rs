@@ -14,6 +14,7 @@ pub mod info;
 pub mod level;
 pub mod own_job;
 pub mod table;
+pub mod transfer_attributes;
 
 pub use flavor::Flavor;
 pub use fompi_host::{constants, family, functions, handle};

@@ -8,7 +8,7 @@ pub use descriptor_fuzz::descriptors;
 
 use super::quick_window::{Extent, Target, WideRecord};
 use super::wide::WideWindow;
-use super::{Carrier, LocalWindow, Memory, Window, registry};
+use super::{LocalWindow, Memory, Window, registry};
 use crate::arena::descriptor::Descriptor;
 use crate::arena::mapped_bytes::MappedBytes;
 use crate::epoch::access::{Hold, TargetAccess};
@@ -404,10 +404,10 @@ impl Window {
     #[cold]
     #[inline(never)]
     fn new_record(&self, rank: Rank) -> &Target {
-        let Carrier::Node(node) = &self.carrier else { unreachable!("its ranks are on this node") };
+        let node = self.local().expect("its ranks are on this node");
         let (target, is_quick) = Target::of(node, rank.on_only_node());
         let record = self.targets.get(rank.on_only_node(), || target);
-        if is_quick {
+        if is_quick && self.defaults.is_none() {
             registry::serve_transfers(self.handle);
         }
         record
@@ -436,6 +436,9 @@ impl Window {
 
     /// Returns the ranks that this process holds, and how. For a report.
     pub fn holds(&self) -> Vec<(Rank, Hold)> {
+        if self.as_duplicate().is_some() {
+            return Vec::new();
+        }
         if self.is_on_one_node() {
             let of = |(rank, target): (RankOnNode, &Target)| {
                 Some((rank.in_node_words(), target.access.hold()?))

@@ -9,6 +9,7 @@ mod complete_puts;
 pub mod conflicts;
 pub mod countdown;
 pub mod create;
+pub mod duplicate;
 pub mod handles;
 mod in_use;
 pub mod label;
@@ -36,13 +37,17 @@ use crate::memory::own_ranges::OwnRange;
 use crate::mpi::Handle;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::hints::Hints;
+use crate::mpi::transfer_attributes::TransferAttributes;
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::any::Any;
 use core::ffi::c_int;
 use core::mem::offset_of;
 use core::ops::Deref;
 use in_use::InUse;
 use parking_lot::Mutex;
 use quick_window::{QuickWindow, WindowHead};
+use std::collections::BTreeMap;
 
 /// A window. Fast-path calls that move data read its head only.
 #[repr(C)]
@@ -61,6 +66,10 @@ pub struct Window {
     pub info: Mutex<Hints>,
     /// the attributes that the program has set
     pub attributes: Attributes,
+    /// the attributes that all its transfers have
+    pub defaults: TransferAttributes,
+    /// the number of its duplicates
+    pub duplicates: AtomicU32,
     /// the counters of notifications
     pub notifications: InUse<Notifications>,
     /// whether it is for several threads only because a library may have been loaded
@@ -108,9 +117,13 @@ impl QuickWindow {
     /// Returns the part that this process has.
     #[inline(always)]
     pub fn node(self) -> &'static LocalWindow {
-        // SAFETY: the library implements the windows in these tables. A branch to a panic would
-        // need a frame in each call.
-        unsafe { self.whole().local().unwrap_unchecked() }
+        let node = match &self.whole().carrier {
+            Carrier::Own(node) | Carrier::Attributed(node) => Some(node),
+            _ => None,
+        };
+        // SAFETY: the callers have it of `EPOCHS`, which has no other windows. A branch to a panic
+        // would need a frame in each call.
+        unsafe { node.unwrap_unchecked() }
     }
 }
 
@@ -123,10 +136,47 @@ impl Window {
 
     /// Returns the part of the window that this process has; `None` if the host MPI implements the
     /// window.
+    #[inline(always)]
     pub fn local(&self) -> Option<&LocalWindow> {
         match &self.carrier {
-            Carrier::Node(node) | Carrier::Wide(node) => Some(node),
+            Carrier::Own(node) => Some(node),
+            _ => self.local_of_others(),
+        }
+    }
+
+    /// Apart, so that the windows that most programs have pay nothing for the others.
+    #[cold]
+    #[inline(never)]
+    fn local_of_others(&self) -> Option<&LocalWindow> {
+        match &self.carrier {
+            Carrier::Own(node) | Carrier::Attributed(node) => Some(node),
+            Carrier::Duplicate(duplicate) => Some(duplicate.node()),
             Carrier::Host(_) => None,
+        }
+    }
+
+    /// Returns the host MPI's handle of a window that has no part here.
+    #[cold]
+    pub fn native(&self) -> Handle {
+        match &self.carrier {
+            Carrier::Host(delegated) => delegated.native,
+            _ => unreachable!("libfompi implements it"),
+        }
+    }
+
+    /// Whether its communication calls do more than those of most windows: by default attributes,
+    /// or because it is a duplicate.
+    #[inline(always)]
+    pub fn is_special(&self) -> bool {
+        matches!(&self.carrier, Carrier::Attributed(_) | Carrier::Duplicate(_))
+    }
+
+    /// Returns what it has as a duplicate of another window.
+    #[inline(always)]
+    pub fn as_duplicate(&self) -> Option<&Duplicate> {
+        match &self.carrier {
+            Carrier::Duplicate(duplicate) => Some(duplicate),
+            _ => None,
         }
     }
 
@@ -173,12 +223,31 @@ impl Window {
 
 /// The layer that implements a window.
 pub enum Carrier {
-    /// libfompi, in memory that the ranks share
-    Node(LocalWindow),
-    /// libfompi, over several nodes
-    Wide(LocalWindow),
+    /// libfompi
+    Own(LocalWindow),
+    /// libfompi, with default attributes: no fast path serves its transfers
+    Attributed(LocalWindow),
+    /// libfompi, as another window over the same memory
+    Duplicate(Duplicate),
     /// the host MPI
     Host(Delegated),
+}
+
+/// What a duplicate of a window has of its own ([`duplicate`]).
+pub struct Duplicate {
+    /// the window that has the memory, which may be a duplicate, too
+    pub of: &'static Window,
+    /// the memory of its targets, if it was made from handles: a [`duplicate::Memories`]
+    memories: Option<Box<dyn Any + Send + Sync>>,
+    /// the ranks with operations that may not be complete there, and their number so far
+    sent: Mutex<BTreeMap<Rank, u64>>,
+}
+
+impl Duplicate {
+    /// Returns the part of the window that this process has.
+    pub fn node(&self) -> &'static LocalWindow {
+        self.of.local().expect("only windows of libfompi have duplicates")
+    }
 }
 
 /// A window of the host MPI, under a handle of libfompi.

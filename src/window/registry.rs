@@ -156,8 +156,11 @@ fn serve(window: &Window) {
     let Some(entry) = quick_entry(window.handle) else { return };
     let entered = ptr::from_ref(window).cast_mut();
     let used = || window.local().is_some_and(|node| node.small_puts.have_been_used());
-    if window.is_on_one_node() && !used() {
+    if window.is_on_one_node() && window.as_duplicate().is_none() && !used() {
         EPOCHS.enter(entered, entry);
+    }
+    if !window.defaults.is_none() {
+        return;
     }
     if !window.wide.is_null() || window.targets.all().any(|(_, target)| target.is_mapped()) {
         enter_transfers(window, entry);
@@ -208,6 +211,7 @@ pub(super) fn serve_transfers(handle: u32) {
 #[cold]
 pub(super) fn leave_entry_to(window: &Window, puts: &WindowPuts) {
     let _free = FREE.lock();
+    let window = window.source();
     let has_entry = window.is_on_one_node() && quick_entry(window.handle).is_some();
     puts.note(has_entry.then_some(window.handle));
 }

@@ -247,6 +247,7 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
 /// Implements MPI_Win_unlock_all.
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
+    window.may_have_epochs()?;
     let locked = window.epochs.unlock_all()?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {
@@ -260,8 +261,36 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 
 /// Implements MPI_Win_flush: waits until all operations on `target` are done there. Loads and
 /// stores are done when they are globally visible.
+#[inline(always)]
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
+    match window.completing_apart() {
+        None => flush_target(window, node, target),
+        Some(duplicate) => duplicate.flush(node, Some(target)),
+    }
+}
+
+fn flush_target(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.may_flush(target).or_else(|error| node.needs_asked(window, target, error))?;
+    complete_target(window, node, target)
+}
+
+/// Waits until all operations of this process on a rank are done there, as [`flush`], whatever the
+/// epoch is. A put that waits for a lock to be taken leaves with the lock.
+pub fn complete_at(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
+    if let Some(duplicate) = window.completing_apart() {
+        return duplicate.flush(node, Some(target));
+    }
+    if let Err(error) = window.may_flush(target)
+        && window.access_of(target).asked().is_some()
+    {
+        node.needs_asked(window, target, error)?;
+    }
+    complete_target(window, node, target)
+}
+
+/// Completes the operations on a target whose lock, if any, is taken.
+#[inline(always)]
+fn complete_target(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     // A flush of this rank's own memory only serves to see changes by others.
     if target == node.rank {
         node.serve_polling();
@@ -306,8 +335,16 @@ pub fn flush_local_all_quick(window: QuickWindow) -> bool {
 
 /// Implements MPI_Win_flush_local: waits until the origin's buffers may be reused, which on one
 /// node they may after each call.
-#[inline]
+#[inline(always)]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
+    match window.completing_apart() {
+        None => flush_target_locally(window, node, target),
+        Some(duplicate) => duplicate.flush_local(node, Some(target)),
+    }
+}
+
+#[inline]
+fn flush_target_locally(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     if let Err(error) = window.may_flush(target) {
         // The puts to a target whose lock is not taken are copies.
         let is_asked = window.access_of(target).asked().is_some();
@@ -322,8 +359,16 @@ pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<
 }
 
 /// Implements MPI_Win_flush_local_all.
-#[inline]
+#[inline(always)]
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
+    match window.completing_apart() {
+        None => flush_all_targets_locally(window, node),
+        Some(duplicate) => duplicate.flush_local(node, None),
+    }
+}
+
+#[inline]
+fn flush_all_targets_locally(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     on_protocols!(node, |protocols| {
         note_wait(window, protocols);
@@ -334,8 +379,29 @@ pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
 }
 
 /// Implements MPI_Win_flush_all.
+#[inline(always)]
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
+    match window.completing_apart() {
+        None => flush_all_targets(window, node),
+        Some(duplicate) => duplicate.flush(node, None),
+    }
+}
+
+fn flush_all_targets(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
+    complete_all_targets(window, node)
+}
+
+/// Does [`complete_at`] for all ranks.
+pub fn complete_all(window: &Window, node: &LocalWindow) -> Result<()> {
+    match window.completing_apart() {
+        None => complete_all_targets(window, node),
+        Some(duplicate) => duplicate.flush(node, None),
+    }
+}
+
+#[inline(always)]
+fn complete_all_targets(window: &Window, node: &LocalWindow) -> Result<()> {
     node.send_kept_puts(window)?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {

@@ -42,6 +42,8 @@ pub struct Config {
     pub strict: bool,
     /// FOMPI_CHECK: accesses of one epoch that conflict are errors
     pub conflicts: bool,
+    /// FOMPI_ORDER=strict: the transfers of a process with a rank take effect in their order
+    pub strict_order: bool,
     /// FOMPI_ADOPT
     pub adopt: Adopt,
 }
@@ -59,6 +61,7 @@ impl Default for Config {
             ranks_per_node: None,
             strict: false,
             conflicts: false,
+            strict_order: false,
             adopt: Adopt::Auto,
         }
     }

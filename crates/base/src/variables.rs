@@ -44,7 +44,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub static VARIABLES: [Variable; 18] = [
+pub static VARIABLES: [Variable; 19] = [
     Variable {
         name: "FOMPI_VERBOSE",
         values: "0, 1 or 2",
@@ -212,6 +212,23 @@ pub static VARIABLES: [Variable; 18] = [
         set: Some(|config, value| choice(value, &CHECKS).map(|choice| config.conflicts = choice)),
     },
     Variable {
+        name: "FOMPI_ORDER",
+        values: "mpi or strict",
+        default: DefaultValue::Is("mpi"),
+        is_common: false,
+        meanings: &[
+            ("mpi", "operations take effect in the order that the standard demands"),
+            (
+                "strict",
+                "for debugging: the operations of a process on a rank take effect in the order of \
+                 their calls, on windows of libfompi",
+            ),
+        ],
+        set: Some(|config, value| {
+            choice(value, &ORDERS).map(|is_strict| config.strict_order = is_strict)
+        }),
+    },
+    Variable {
         name: "FOMPI_ADOPT",
         values: "auto, never or always",
         default: DefaultValue::Is("auto"),
@@ -299,6 +316,9 @@ const FALLBACKS: [(&str, Fallback); 3] =
 
 /// The values of FOMPI_CHECK: whether they include conflicts.
 const CHECKS: [(&str, bool); 2] = [("none", false), ("conflicts", true)];
+
+/// The values of FOMPI_ORDER, and whether they ask for the strict one.
+const ORDERS: [(&str, bool); 2] = [("mpi", false), ("strict", true)];
 
 /// The values of FOMPI_ADOPT.
 pub(crate) const ADOPTIONS: [(&str, Adopt); 3] =

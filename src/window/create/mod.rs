@@ -59,7 +59,7 @@ use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::report::{self, Why};
-use crate::sync::{AtomicBool, AtomicUsize};
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize};
 use crate::sys::page_bytes;
 use agreement::{Memory, Outcome, OwnRequest};
 use communicator_arenas::CommResources;
@@ -300,29 +300,36 @@ fn own(
         model: c.unified,
         flavor: request.flavor,
     };
-    let carrier = if node.spans_nodes() { Carrier::Wide(node) } else { Carrier::Node(node) };
+    let carrier = match hints.attributes().is_none() {
+        true => Carrier::Own(node),
+        false => Carrier::Attributed(node),
+    };
     insert(host, entry, hints, facts, carrier)
 }
 
-fn insert(
+/// Makes a window of what implements it.
+pub(super) fn insert(
     host: &'static Host,
     entry: Entry,
     hints: Hints,
     facts: Facts,
     carrier: Carrier,
 ) -> &'static Window {
-    let size = match &carrier {
-        Carrier::Node(node) | Carrier::Wide(node) => node.size,
-        Carrier::Host(_) => 0, // that MPI checks its epochs
+    let node = match &carrier {
+        Carrier::Own(node) | Carrier::Attributed(node) => Some(node),
+        Carrier::Duplicate(duplicate) => Some(duplicate.node()),
+        Carrier::Host(_) => None, // that MPI checks its epochs
     };
-    let (pass, targets) = match &carrier {
-        Carrier::Node(node) => {
+    let size = node.map_or(0, |node| node.size);
+    let (pass, targets) = match node {
+        Some(node) if !node.spans_nodes() => {
             let arena = node.arena();
             let none = arena.shared_by_windows(|| NoTargets::new(arena.size));
-            // SAFETY: the carrier keeps the arena, and is dropped after the targets.
+            // SAFETY: the carrier keeps the arena, and is dropped after the targets. The window
+            // itself, whose arena that of a duplicate is, is freed after the duplicate.
             (layout::bit_of(arena.rank.in_node_words()).1, unsafe { Targets::new(none) })
         }
-        Carrier::Wide(_) | Carrier::Host(_) => (0, Targets::elsewhere()),
+        _ => (0, Targets::elsewhere()),
     };
     let window = entry.insert(|handle| Window {
         head: WindowHead {
@@ -331,8 +338,8 @@ fn insert(
             host: ptr::from_ref(host),
             targets,
             wide: match &carrier {
-                Carrier::Wide(node) => node.wide_records(handle),
-                Carrier::Node(_) | Carrier::Host(_) => ptr::null(),
+                Carrier::Own(node) => node.wide_records(handle),
+                _ => ptr::null(),
             },
             epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
             countdown: Countdown::new(),
@@ -341,6 +348,8 @@ fn insert(
         facts,
         errhandler: AtomicUsize::new(host.constants.errors_are_fatal),
         name: Mutex::new(Vec::new()),
+        defaults: hints.attributes(),
+        duplicates: AtomicU32::new(0),
         info: Mutex::new(hints),
         attributes: Attributes::default(),
         notifications: InUse::default(),
@@ -450,7 +459,8 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     window.epochs.may_free()?;
     let mut quiet = None;
     match &window.carrier {
-        Carrier::Node(node) | Carrier::Wide(node) => {
+        Carrier::Duplicate(_) => unreachable!("`duplicate::free` frees it"),
+        Carrier::Own(node) | Carrier::Attributed(node) => {
             if window.is_due::<QUICK_PER_FULL>() {
                 window.countdown_ended();
             }
@@ -475,7 +485,8 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
         }
     }
     let mut window = registry::remove(window);
-    if let Carrier::Node(node) = &mut window.carrier
+    if let Carrier::Own(node) | Carrier::Attributed(node) = &mut window.carrier
+        && !node.spans_nodes()
         && let Some(memory) = node.take_kept()
     {
         reuse::keep(node.arena(), memory);

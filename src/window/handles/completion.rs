@@ -2,43 +2,12 @@
 //! completion by all ranks.
 
 use crate::error::Result;
-use crate::fabric::Words;
 use crate::fabric::remote::Bytes;
 use crate::rank_numbers::Rank;
 use crate::sync::full_fence;
 use crate::window::conflicts::Conflicts;
 use crate::window::protocols::{Protocols, on_protocols};
 use crate::window::{LocalWindow, Window, synchronise};
-
-/// Waits until all operations of this process on a rank are done there, as MPI_Win_flush, whatever
-/// the epoch is. A put that waits for a lock to be taken leaves with the lock.
-pub fn complete(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    if let Err(error) = window.may_flush(target)
-        && window.access_of(target).asked().is_some()
-    {
-        node.needs_asked(window, target, error)?;
-    }
-    node.complete_puts(target);
-    if node.spans_nodes() {
-        synchronise::note_target(window, node, target);
-    }
-    on_protocols!(node, |protocols| {
-        protocols.settle(target)?;
-        protocols.words().flush(target)
-    })?;
-    node.take_errors()
-}
-
-/// Does [`complete`] for all ranks.
-pub fn complete_all(window: &Window, node: &LocalWindow) -> Result<()> {
-    node.send_kept_puts(window)?;
-    node.complete_all_puts();
-    on_protocols!(node, |protocols| {
-        protocols.settle_all()?;
-        protocols.words().flush_all()
-    })?;
-    node.take_errors()
-}
 
 /// Waits until the buffers of all operations of this process on a rank may be reused, and results
 /// have arrived.
@@ -81,6 +50,6 @@ pub fn order_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// Completes the operations of this process at all ranks, and waits until all ranks have called
 /// this. The epochs of the ranks stay as they are. Waits for the ranks also after an error.
 pub fn complete_collectively(window: &Window, node: &LocalWindow) -> Result<()> {
-    let completed = complete_all(window, node);
+    let completed = synchronise::complete_all(window, node);
     completed.and(synchronise::fence_all(node, true))
 }

@@ -116,6 +116,8 @@ impl LocalWindow {
 impl HandleMemory {
     /// Exposes memory of this process, for a new handle.
     pub fn expose(window: &'static Window, base: u64, size: i64) -> Result<HandleMemory> {
+        // Other processes access it, whatever happens to a duplicate.
+        let window = window.source();
         let node = dynamic(window)?;
         let wrong = Error::Argument(&messages::MEM_SIZE, size);
         let bytes = u64::try_from(size).map_err(|_| wrong.clone())?;
@@ -210,7 +212,8 @@ impl HandleMemory {
         }
     }
 
-    /// Returns what a fast-path call uses, if the memory is mapped and no fence is needed.
+    /// Returns what a fast-path call uses, if the memory is mapped, no fence is needed,
+    /// and its window has no attributes.
     pub fn mapped_parts(&self) -> Option<MappedParts> {
         let Near { validity, at: NearMemory::Mapped { at, .. }, .. } = self.near.as_ref()? else {
             return None;
@@ -226,7 +229,7 @@ impl HandleMemory {
         // A window over several nodes has no bit of a pass, so any word will do.
         let pass = if node.spans_nodes() { announced } else { ptr::from_ref(pass()) };
         let parts = MappedParts { at: *at, validity: *validity, announced, pass };
-        (self.fences == Fences::ByOwner).then_some(parts)
+        (self.fences == Fences::ByOwner && self.window.defaults.is_none()).then_some(parts)
     }
 
     /// Does `work` with the location of `reach` at displacement `disp`, in bytes.

@@ -6,7 +6,8 @@ use crate::epoch::lock::Intent;
 use crate::epoch::state::{Epochs, Hold};
 use crate::mpi::attributes::Attributes;
 use crate::mpi::hints::Hints;
-use crate::sync::{AtomicBool, AtomicUsize};
+use crate::mpi::transfer_attributes::TransferAttributes;
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize};
 use crate::window::countdown::Countdown;
 use crate::window::quick_window::Targets;
 use crate::window::{Carrier, Delegated, Facts, Flavor};
@@ -61,6 +62,8 @@ fn a_window(handle: u32) -> Window {
         name: Mutex::default(),
         info: Mutex::new(Hints::of(Flavor::Allocate)),
         attributes: Attributes::default(),
+        defaults: TransferAttributes::default(),
+        duplicates: AtomicU32::new(0),
         notifications: super::super::in_use::InUse::default(),
         raised: AtomicBool::new(false),
     }

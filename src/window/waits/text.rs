@@ -155,8 +155,10 @@ pub fn collective_line(arena: &Arc<Arena>, wait: CollectiveWait, waited: Duratio
 fn label_at(arena: &Arc<Arena>, slot: Slot) -> Option<String> {
     let mut found = None;
     registry::for_each(|window| {
-        if window.local().is_some_and(|node| Arc::ptr_eq(node.arena(), arena) && node.slot == slot)
-        {
+        let is_same = |node: &LocalWindow| {
+            Arc::ptr_eq(node.arena(), arena) && node.slot == slot && window.as_duplicate().is_none()
+        };
+        if window.local().is_some_and(is_same) {
             found = Some(label(window));
         }
     });

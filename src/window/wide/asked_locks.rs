@@ -36,6 +36,7 @@ impl ManyNodes<'_> {
     /// Asks for the lock of a target, if it can be taken at its first use. Returns whether it can;
     /// otherwise the caller takes it, after those that were asked for before.
     pub fn ask(&self, window: &Window, target: Rank, hold: Hold) -> Result<bool> {
+        window.may_have_epochs()?;
         let can = match hold {
             Hold::Shared => self.takes_later(window, target),
             Hold::Exclusive => {
@@ -114,6 +115,7 @@ impl ManyNodes<'_> {
     /// # Errors
     /// Those of the lock of the target, whose epoch has ended then.
     pub fn end_of_asked(&self, window: &Window, target: Rank) -> Result<bool> {
+        window.may_have_epochs()?;
         let ranks = self.part.asked.ranks();
         match ranks[..] {
             [] => Ok(false),
@@ -238,6 +240,7 @@ impl LocalWindow {
     pub fn send_kept_puts(&self, window: &Window) -> Result<()> {
         match self.many_nodes() {
             Some(many) if many.part.asked.any(|kept| !kept.is_empty()) => {
+                let window = window.source();
                 many.take_each(window, &many.part.asked.ranks())
             }
             _ => Ok(()),

@@ -169,6 +169,9 @@ fn each_value_of_a_choice_makes_its_setting() {
         assert_eq!(made("FOMPI_STRICT", value).strict, expected);
         assert_eq!(made("FOMPI_DISABLE", value).disable, expected);
     }
+    for (value, expected) in [("strict", true), ("mpi", false)] {
+        assert_eq!(made("FOMPI_ORDER", value).strict_order, expected);
+    }
 }
 
 #[test]

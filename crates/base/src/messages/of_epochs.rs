@@ -64,7 +64,7 @@ messages! {
         "MPI_Rput or a similar call is made in an epoch of a fence or a start, and FOMPI_STRICT is \
          set."
         "Use the call without a request, or open the epoch by a lock.";
-    CONFLICT "E159" [RmaConflict]
+    CONFLICT "E164" [RmaConflict]
         "{access} of bytes {first} to {end} of rank {rank} conflicts with {other} that this \
          process has not completed (MPI-4.1 §12.3, §12.7)"
         "With FOMPI_CHECK=conflicts or the info key fompi_conflicts, two accesses of a process use \

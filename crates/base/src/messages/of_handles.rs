@@ -72,12 +72,33 @@ messages! {
         "null pointer as the windows"
         "FOMPI_Win_nflush has a number of windows but no windows."
         "Pass an array of handles.";
-    SCALED_TYPE "E160" [Type]
+    DUPLICATE_EPOCH "E159" [RmaSync]
+        "a duplicate of a window has one epoch, from its making to its end"
+        "A call would begin or end an epoch of a window of FOMPI_Win_dup or FOMPI_Win_from_mem."
+        "Leave the call out, or make it on the window itself.";
+    HAS_DUPLICATES "E160" [RmaSync]
+        "the window has {value} duplicates, which have to be freed first"
+        "MPI_Win_free frees a window while windows that FOMPI_Win_dup or FOMPI_Win_from_mem has \
+         made over it are in use."
+        "Free these windows first.";
+    MEM_NOT_IN_WINDOW "E161" [RmaRange]
+        "no memory handle of this rank is in the window"
+        "An access on a window of FOMPI_Win_from_mem is to a rank none of whose handles it has."
+        "Make the window of handles of all ranks that it is used with.";
+    MEMS_DIFFER "E162" [Arg]
+        "the memory handles are not of one window, with one at most of each rank"
+        "FOMPI_Win_from_mem has no handle, two of one rank, or handles of several windows."
+        "Pass handles of one window, at least one and one at most for each rank.";
+    HANDLES "E163" [Count]
+        "invalid number of memory handles {value}"
+        "The number of handles of FOMPI_Win_from_mem is negative."
+        "Pass a number from 1 on.";
+    SCALED_TYPE "E165" [Type]
         "a scaled accumulate is for MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE and the complex types \
          of C of the last two, in memory of the host"
         "FOMPI_Mem_accumulate_scaled has another datatype, or a buffer in memory of a GPU."
         "Scale the elements before the call, and call FOMPI_Mem_accumulate with MPI_SUM.";
-    NULL_FACTOR "E161" [Buffer]
+    NULL_FACTOR "E166" [Buffer]
         "null pointer as the factor"
         "FOMPI_Mem_accumulate_scaled has no factor."
         "Pass the address of one element of the datatype.";

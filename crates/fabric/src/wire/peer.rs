@@ -411,7 +411,7 @@ impl Peer {
     }
 
     /// Sends the proof that a flush needs, without waiting for it.
-    pub(super) fn flush_begin(&self) -> Result<()> {
+    pub fn flush_begin(&self) -> Result<()> {
         let scratch = self.core.answers.scratch().local();
         self.with(|queue| {
             if queue.needs_proof() {
