@@ -21,6 +21,7 @@
 #pragma weak FOMPI_Complete
 #pragma weak FOMPI_Complete_collective
 #pragma weak FOMPI_Win_order
+#pragma weak FOMPI_Win_dup
 
 /* Whether this process has them. */
 static inline int has_handles(void) { return FOMPI_Mem_allocate != NULL; }

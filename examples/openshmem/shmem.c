@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "shmem.h"
 #include "../handles.h"
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +21,16 @@ enum { HEAP, VARIABLES, PARTS };
 typedef struct {
     char *base;
     size_t bytes;
-    FOMPI_Mem mine, *theirs;
+    FOMPI_Mem mine;
     char *packed;
 } Part;
+
+/* A context: the window or a duplicate, and the handles that it has made. */
+struct shmem_context {
+    MPI_Win win;
+    FOMPI_Mem *theirs[PARTS];
+    struct shmem_context *next;
+};
 
 /* A block of the heap. All processes have the same. */
 typedef struct Block {
@@ -34,7 +42,8 @@ typedef struct Block {
 extern char __data_start[], _end[]; /* of the linker: the variables of the program */
 static Part parts[PARTS];
 static Block *blocks;
-static MPI_Win win;
+static struct shmem_context all; /* the default one, then those in use */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int me, pes, level, starts_mpi;
 
 static void fail(const char *call, const char *why) {
@@ -44,11 +53,27 @@ static void fail(const char *call, const char *why) {
 
 /* --- start and end -------------------------------------------------------------------------------- */
 
+static void begin(struct shmem_context *context) {
+    for (int part = 0; part < PARTS; part++)
+        context->theirs[part] = calloc((size_t)pes, sizeof *context->theirs[part]);
+}
+
+/* Releases the handles, and frees the window or duplicate. */
+static void end(struct shmem_context *context) {
+    for (int part = 0; part < PARTS; part++) {
+        for (int pe = 0; pe < pes; pe++)
+            if (context->theirs[part][pe]) FOMPI_Mem_release(&context->theirs[part][pe]);
+        free(context->theirs[part]);
+    }
+    MPI_Win_free(&context->win);
+}
+
+static struct shmem_context *of(shmem_ctx_t context) { return context == SHMEM_CTX_DEFAULT ? &all : context; }
+
 static void share(Part *part) {
     char packed[FOMPI_MEM_BYTES];
     FOMPI_Mem_pack(part->mine, packed);
     part->packed = malloc((size_t)pes * FOMPI_MEM_BYTES);
-    part->theirs = calloc((size_t)pes, sizeof *part->theirs);
     MPI_Allgather(packed, FOMPI_MEM_BYTES, MPI_BYTE, part->packed, FOMPI_MEM_BYTES, MPI_BYTE, MPI_COMM_WORLD);
 }
 
@@ -68,17 +93,18 @@ int shmem_init_thread(int requested, int *provided) {
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &pes);
     if (!has_handles()) fail("shmem_init", "start it with fompirun: it needs libfompi");
-    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &all.win);
+    begin(&all);
     heap->bytes = size ? strtoull(size, NULL, 0) : 64u << 20;
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_minimum_memory_alignment", STRING(ALIGNMENT));
-    FOMPI_Mem_allocate((MPI_Aint)heap->bytes, info, win, &heap->base, &heap->mine);
+    FOMPI_Mem_allocate((MPI_Aint)heap->bytes, info, all.win, &heap->base, &heap->mine);
     MPI_Info_free(&info);
     blocks = calloc(1, sizeof *blocks);
     blocks->bytes = heap->bytes;
     variables->base = __data_start;
     variables->bytes = (size_t)(_end - __data_start);
-    FOMPI_Mem_expose(variables->base, (MPI_Aint)variables->bytes, MPI_INFO_NULL, win, &variables->mine);
+    FOMPI_Mem_expose(variables->base, (MPI_Aint)variables->bytes, MPI_INFO_NULL, all.win, &variables->mine);
     share(heap);
     share(variables);
     return 0;
@@ -93,15 +119,13 @@ int shmem_pe_accessible(int pe) { return pe >= 0 && pe < pes; }
 
 void shmem_finalize(void) {
     shmem_barrier_all();
+    while (all.next) shmem_ctx_destroy(all.next);
     for (Part *part = parts; part < parts + PARTS; part++) {
-        for (int pe = 0; pe < pes; pe++)
-            if (part->theirs[pe]) FOMPI_Mem_release(&part->theirs[pe]);
         FOMPI_Mem_withdraw(&part->mine);
-        free(part->theirs);
         free(part->packed);
     }
     for (Block *block = blocks, *next; block; block = next) next = block->next, free(block);
-    MPI_Win_free(&win);
+    end(&all);
     if (starts_mpi) MPI_Finalize();
 }
 
@@ -173,13 +197,13 @@ void *shmem_realloc(void *memory, size_t bytes) {
 /* --- access --------------------------------------------------------------------------------------- */
 
 /* Finds the handle of a process for a symmetric object, and the displacement. */
-static FOMPI_Mem locate(const void *object, int pe, MPI_Aint *disp) {
+static FOMPI_Mem locate(struct shmem_context *context, const void *object, int pe, MPI_Aint *disp) {
     for (Part *part = parts; part < parts + PARTS; part++) {
         size_t at = (size_t)((const char *)object - part->base);
         if (at >= part->bytes) continue;
-        FOMPI_Mem *mem = &part->theirs[pe], made = __atomic_load_n(mem, __ATOMIC_ACQUIRE), none = NULL;
+        FOMPI_Mem *mem = &context->theirs[part - parts][pe], made = __atomic_load_n(mem, __ATOMIC_ACQUIRE), none = NULL;
         if (made == NULL) {
-            FOMPI_Mem_unpack(part->packed + (size_t)pe * FOMPI_MEM_BYTES, win, &made);
+            FOMPI_Mem_unpack(part->packed + (size_t)pe * FOMPI_MEM_BYTES, context->win, &made);
             if (!__atomic_compare_exchange_n(mem, &none, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 FOMPI_Mem_release(&made), made = none;
         }
@@ -189,37 +213,37 @@ static FOMPI_Mem locate(const void *object, int pe, MPI_Aint *disp) {
     return NULL;
 }
 
-static FOMPI_Mem located(const char *call, const void *object, int pe, MPI_Aint *disp) {
-    FOMPI_Mem mem = shmem_pe_accessible(pe) ? locate(object, pe, disp) : NULL;
+static FOMPI_Mem located(const char *call, shmem_ctx_t context, const void *object, int pe, MPI_Aint *disp) {
+    FOMPI_Mem mem = shmem_pe_accessible(pe) ? locate(of(context), object, pe, disp) : NULL;
     if (mem == NULL) fail(call, "no symmetric object, or no such PE");
     return mem;
 }
 
 int shmem_addr_accessible(const void *object, int pe) {
     MPI_Aint disp;
-    return shmem_pe_accessible(pe) && locate(object, pe, &disp) != NULL;
+    return shmem_pe_accessible(pe) && locate(&all, object, pe, &disp) != NULL;
 }
 
 void *shmem_ptr(const void *object, int pe) {
     MPI_Aint disp, size;
-    FOMPI_Mem mem = shmem_pe_accessible(pe) ? locate(object, pe, &disp) : NULL;
+    FOMPI_Mem mem = shmem_pe_accessible(pe) ? locate(&all, object, pe, &disp) : NULL;
     char *base = NULL;
     if (pe == me) return mem ? (void *)object : NULL;
     if (mem) FOMPI_Mem_query(mem, NULL, &size, &base);
     return base ? base + disp : NULL;
 }
 
-void shmem_put_bytes(void *to, const void *from, size_t bytes, int pe, int nbi) {
+void shmem_put_bytes(shmem_ctx_t context, void *to, const void *from, size_t bytes, int pe, int nbi) {
     MPI_Aint disp;
     if (bytes == 0) return;
-    FOMPI_Mem mem = located("put", to, pe, &disp);
+    FOMPI_Mem mem = located("put", context, to, pe, &disp);
     FOMPI_Mem_put(from, (MPI_Count)bytes, MPI_BYTE, mem, disp, nbi ? 0 : FOMPI_BLOCKING);
 }
 
-void shmem_get_bytes(void *to, const void *from, size_t bytes, int pe, int nbi) {
+void shmem_get_bytes(shmem_ctx_t context, void *to, const void *from, size_t bytes, int pe, int nbi) {
     MPI_Aint disp;
     if (bytes == 0) return;
-    FOMPI_Mem mem = located("get", from, pe, &disp);
+    FOMPI_Mem mem = located("get", context, from, pe, &disp);
     FOMPI_Mem_get(to, (MPI_Count)bytes, MPI_BYTE, mem, disp, nbi ? 0 : FOMPI_BLOCKING);
 }
 
@@ -233,11 +257,11 @@ static MPI_Datatype elements(size_t bytes, size_t count, ptrdiff_t stride) {
 }
 
 /* One transfer with a datatype for each side. */
-static void strided(int kind, const void *here, const void *there, ptrdiff_t stride_here,
+static void strided(shmem_ctx_t context, int kind, const void *here, const void *there, ptrdiff_t stride_here,
                     ptrdiff_t stride_there, size_t count, size_t bytes, int pe) {
     MPI_Aint disp;
     if (count == 0) return;
-    FOMPI_Mem mem = located("strided transfer", there, pe, &disp);
+    FOMPI_Mem mem = located("strided transfer", context, there, pe, &disp);
     MPI_Datatype mine = elements(bytes, count, stride_here), theirs = elements(bytes, count, stride_there);
     fompi_buffers put = {.origin = here, .origin_count = 1, .origin_type = mine};
     fompi_buffers get = {.result = (void *)here, .result_count = 1, .result_type = mine};
@@ -246,61 +270,80 @@ static void strided(int kind, const void *here, const void *there, ptrdiff_t str
     MPI_Type_free(&theirs);
 }
 
-void shmem_put_strided(void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from, size_t count,
-                       size_t bytes, int pe) {
-    strided(FOMPI_PUT, from, to, stride_from, stride_to, count, bytes, pe);
+void shmem_put_strided(shmem_ctx_t context, void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from,
+                       size_t count, size_t bytes, int pe) {
+    strided(context, FOMPI_PUT, from, to, stride_from, stride_to, count, bytes, pe);
 }
 
-void shmem_get_strided(void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from, size_t count,
-                       size_t bytes, int pe) {
-    strided(FOMPI_GET, to, from, stride_to, stride_from, count, bytes, pe);
+void shmem_get_strided(shmem_ctx_t context, void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from,
+                       size_t count, size_t bytes, int pe) {
+    strided(context, FOMPI_GET, to, from, stride_to, stride_from, count, bytes, pe);
 }
 
-void shmem_atomic(void *object, const void *value, void *before, MPI_Datatype type, MPI_Op op, int pe) {
+void shmem_atomic(shmem_ctx_t context, void *object, const void *value, void *before, MPI_Datatype type, MPI_Op op,
+                  int pe) {
     MPI_Aint disp;
-    FOMPI_Mem mem = located("atomic", object, pe, &disp);
+    FOMPI_Mem mem = located("atomic", context, object, pe, &disp);
     if (before)
         FOMPI_Mem_fetch_and_op(value, before, type, mem, disp, op, FOMPI_BLOCKING);
     else
         FOMPI_Mem_accumulate(value, 1, type, mem, disp, op, FOMPI_BLOCKING);
 }
 
-void shmem_swap_if(void *object, const void *compare, const void *value, void *before, MPI_Datatype type,
-                   int pe) {
+void shmem_swap_if(shmem_ctx_t context, void *object, const void *compare, const void *value, void *before,
+                   MPI_Datatype type, int pe) {
     MPI_Aint disp;
-    FOMPI_Mem mem = located("compare_swap", object, pe, &disp);
+    FOMPI_Mem mem = located("compare_swap", context, object, pe, &disp);
     FOMPI_Mem_compare_and_swap(value, compare, before, type, mem, disp, FOMPI_BLOCKING);
 }
 
-void shmem_signal(uint64_t *signal, uint64_t value, int op, int pe) {
+void shmem_signal(shmem_ctx_t context, uint64_t *signal, uint64_t value, int op, int pe) {
     MPI_Aint disp;
-    FOMPI_Mem mem = located("put_signal", signal, pe, &disp);
+    FOMPI_Mem mem = located("put_signal", context, signal, pe, &disp);
     FOMPI_Mem_accumulate(&value, 1, MPI_UINT64_T, mem, disp, op == SHMEM_SIGNAL_ADD ? MPI_SUM : MPI_REPLACE,
                          FOMPI_ORDERED | FOMPI_BLOCKING);
 }
 
 /* --- order and completion ------------------------------------------------------------------------- */
 
-void shmem_fence(void) { FOMPI_Win_order(FOMPI_ALL_RANKS, win); }
-void shmem_quiet(void) { FOMPI_Complete(FOMPI_ALL_RANKS, win); }
-void shmem_barrier_all(void) { FOMPI_Complete_collective(win); }
+void shmem_fence(void) { shmem_ctx_fence(SHMEM_CTX_DEFAULT); }
+void shmem_quiet(void) { shmem_ctx_quiet(SHMEM_CTX_DEFAULT); }
+void shmem_barrier_all(void) { FOMPI_Complete_collective(all.win); }
 
 void shmem_sync_all(void) {
-    MPI_Win_sync(win);
+    MPI_Win_sync(all.win);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_sync(win);
+    MPI_Win_sync(all.win);
 }
 
 /* A process that waits for its own memory lets others have the core. */
 void shmem_pause(void) {
-    MPI_Win_sync(win);
+    MPI_Win_sync(all.win);
     sched_yield();
 }
 
+void shmem_ctx_fence(shmem_ctx_t context) { FOMPI_Win_order(FOMPI_ALL_RANKS, of(context)->win); }
+void shmem_ctx_quiet(shmem_ctx_t context) { FOMPI_Complete(FOMPI_ALL_RANKS, of(context)->win); }
+
 int shmem_ctx_create(long options, shmem_ctx_t *context) {
     (void)options;
-    *context = (shmem_ctx_t)&win;
+    *context = malloc(sizeof **context);
+    FOMPI_Win_dup(all.win, MPI_INFO_NULL, &(*context)->win);
+    begin(*context);
+    pthread_mutex_lock(&lock);
+    (*context)->next = all.next, all.next = *context;
+    pthread_mutex_unlock(&lock);
     return 0;
 }
 
-void shmem_ctx_destroy(shmem_ctx_t context) { shmem_ctx_quiet(context); }
+/* Completes what was sent. */
+void shmem_ctx_destroy(shmem_ctx_t context) {
+    struct shmem_context *before = &all;
+    if (context == SHMEM_CTX_DEFAULT || context == SHMEM_CTX_INVALID) return;
+    pthread_mutex_lock(&lock);
+    while (before->next != context) before = before->next;
+    before->next = context->next;
+    pthread_mutex_unlock(&lock);
+    end(context);
+    free(context);
+}

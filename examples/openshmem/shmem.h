@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A context: order and completion of one are those of all. */
+/* A context: a duplicate of the window, which completes by itself. */
 typedef struct shmem_context *shmem_ctx_t;
 #define SHMEM_CTX_DEFAULT ((shmem_ctx_t)0)
 #define SHMEM_CTX_INVALID ((shmem_ctx_t)-1)
@@ -42,23 +42,27 @@ void shmem_quiet(void);
 void shmem_fence(void);
 int shmem_ctx_create(long options, shmem_ctx_t *context);
 void shmem_ctx_destroy(shmem_ctx_t context);
-static inline void shmem_ctx_quiet(shmem_ctx_t context) { (void)context, shmem_quiet(); }
-static inline void shmem_ctx_fence(shmem_ctx_t context) { (void)context, shmem_fence(); }
+void shmem_ctx_quiet(shmem_ctx_t context);
+void shmem_ctx_fence(shmem_ctx_t context);
 
 /* What all calls below come down to. `nbi`: buffers are in use until shmem_quiet. */
-void shmem_put_bytes(void *to, const void *from, size_t bytes, int pe, int nbi);
-void shmem_get_bytes(void *to, const void *from, size_t bytes, int pe, int nbi);
-void shmem_put_strided(void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from, size_t count,
-                       size_t bytes, int pe);
-void shmem_get_strided(void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from, size_t count,
-                       size_t bytes, int pe);
-void shmem_atomic(void *object, const void *value, void *before, MPI_Datatype type, MPI_Op op, int pe);
-void shmem_swap_if(void *object, const void *compare, const void *value, void *before, MPI_Datatype type,
-                   int pe);
-void shmem_signal(uint64_t *signal, uint64_t value, int op, int pe);
+void shmem_put_bytes(shmem_ctx_t context, void *to, const void *from, size_t bytes, int pe, int nbi);
+void shmem_get_bytes(shmem_ctx_t context, void *to, const void *from, size_t bytes, int pe, int nbi);
+void shmem_put_strided(shmem_ctx_t context, void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from,
+                       size_t count, size_t bytes, int pe);
+void shmem_get_strided(shmem_ctx_t context, void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from,
+                       size_t count, size_t bytes, int pe);
+void shmem_atomic(shmem_ctx_t context, void *object, const void *value, void *before, MPI_Datatype type, MPI_Op op,
+                  int pe);
+void shmem_swap_if(shmem_ctx_t context, void *object, const void *compare, const void *value, void *before,
+                   MPI_Datatype type, int pe);
+void shmem_signal(shmem_ctx_t context, uint64_t *signal, uint64_t value, int op, int pe);
 void shmem_pause(void);
 
 static inline uint64_t shmem_signal_fetch(const uint64_t *signal) { return *(const volatile uint64_t *)signal; }
+
+/* The context of a call that names none; those that name one have it by the same name. */
+static const shmem_ctx_t shmem_context __attribute__((unused)) = SHMEM_CTX_DEFAULT;
 
 /* The macros below are for any type, as OpenSHMEM's generic calls: with a context ahead, or without. */
 #define SHMEM_PICK3(a, b, c, name, ...) name
@@ -74,28 +78,28 @@ static inline uint64_t shmem_signal_fetch(const uint64_t *signal) { return *(con
     : (how) == SHMEM_CMP_GT ? (a) > (b) : (how) == SHMEM_CMP_GE ? (a) >= (b) \
     : (how) == SHMEM_CMP_LT ? (a) < (b) : (a) <= (b))
 
-#define SHMEM_PUT(to, from, count, pe) shmem_put_bytes((void *)(to), (from), (count) * sizeof *(to), (pe), 0)
-#define SHMEM_GET(to, from, count, pe) shmem_get_bytes((to), (void *)(from), (count) * sizeof *(to), (pe), 0)
-#define SHMEM_PUT_NBI(to, from, count, pe) shmem_put_bytes((void *)(to), (from), (count) * sizeof *(to), (pe), 1)
-#define SHMEM_GET_NBI(to, from, count, pe) shmem_get_bytes((to), (void *)(from), (count) * sizeof *(to), (pe), 1)
+#define SHMEM_PUT(to, from, count, pe) shmem_put_bytes(shmem_context, (void *)(to), (from), (count) * sizeof *(to), (pe), 0)
+#define SHMEM_GET(to, from, count, pe) shmem_get_bytes(shmem_context, (to), (void *)(from), (count) * sizeof *(to), (pe), 0)
+#define SHMEM_PUT_NBI(to, from, count, pe) shmem_put_bytes(shmem_context, (void *)(to), (from), (count) * sizeof *(to), (pe), 1)
+#define SHMEM_GET_NBI(to, from, count, pe) shmem_get_bytes(shmem_context, (to), (void *)(from), (count) * sizeof *(to), (pe), 1)
 #define SHMEM_P(to, value, pe) \
-    ({ __typeof__(*(to)) value_ = (value); shmem_put_bytes((void *)(to), (void *)&value_, sizeof value_, (pe), 0); })
+    ({ __typeof__(*(to)) value_ = (value); shmem_put_bytes(shmem_context, (void *)(to), (void *)&value_, sizeof value_, (pe), 0); })
 #define SHMEM_G(from, pe) ({ __typeof__((__typeof__(*(from)))*(from)) got_; \
-    shmem_get_bytes((void *)&got_, (void *)(from), sizeof got_, (pe), 0); got_; })
+    shmem_get_bytes(shmem_context, (void *)&got_, (void *)(from), sizeof got_, (pe), 0); got_; })
 #define SHMEM_IPUT(to, from, stride_to, stride_from, count, pe) \
-    shmem_put_strided((to), (from), (stride_to), (stride_from), (count), sizeof *(to), (pe))
+    shmem_put_strided(shmem_context, (to), (from), (stride_to), (stride_from), (count), sizeof *(to), (pe))
 #define SHMEM_IGET(to, from, stride_to, stride_from, count, pe) \
-    shmem_get_strided((to), (from), (stride_to), (stride_from), (count), sizeof *(to), (pe))
+    shmem_get_strided(shmem_context, (to), (from), (stride_to), (stride_from), (count), sizeof *(to), (pe))
 #define SHMEM_PUT_SIGNAL(to, from, count, signal, value, op, pe) \
-    (SHMEM_PUT((to), (from), (count), (pe)), shmem_signal((signal), (value), (op), (pe)))
+    (SHMEM_PUT((to), (from), (count), (pe)), shmem_signal(shmem_context, (signal), (value), (op), (pe)))
 #define SHMEM_ATOMIC(object, value, op, pe) ({ __typeof__(*(object)) value_ = (value); \
-    shmem_atomic((void *)(object), (void *)&value_, NULL, SHMEM_TYPE(*(object)), (op), (pe)); })
+    shmem_atomic(shmem_context, (void *)(object), (void *)&value_, NULL, SHMEM_TYPE(*(object)), (op), (pe)); })
 #define SHMEM_FETCHING(object, value, op, pe) ({ \
     __typeof__(*(object)) value_ = (value), before_ = 0; \
-    shmem_atomic((void *)(object), (void *)&value_, (void *)&before_, SHMEM_TYPE(*(object)), (op), (pe)); before_; })
+    shmem_atomic(shmem_context, (void *)(object), (void *)&value_, (void *)&before_, SHMEM_TYPE(*(object)), (op), (pe)); before_; })
 #define SHMEM_CSWAP(object, compare, value, pe) ({ \
     __typeof__(*(object)) compare_ = (compare), value_ = (value), before_ = 0; \
-    shmem_swap_if((void *)(object), (void *)&compare_, (void *)&value_, (void *)&before_, SHMEM_TYPE(*(object)), (pe)); \
+    shmem_swap_if(shmem_context, (void *)(object), (void *)&compare_, (void *)&value_, (void *)&before_, SHMEM_TYPE(*(object)), (pe)); \
     before_; })
 #define shmem_wait_until(object, how, value) ({ \
     while (!SHMEM_COMPARE(*(const volatile __typeof__(*(object)) *)(object), (how), (value))) shmem_pause(); })
@@ -114,7 +118,7 @@ static inline uint64_t shmem_signal_fetch(const uint64_t *signal) { return *(con
         SHMEM_GET_NBI(to, from, count, pe); } \
     static inline void shmem_##CTX##NAME##_p(__VA_ARGS__ T *to, T value, int pe) { SHMEM_P(to, value, pe); } \
     static inline T shmem_##CTX##NAME##_g(__VA_ARGS__ const T *from, int pe) { \
-        T got; shmem_get_bytes(&got, from, sizeof got, pe, 0); return got; } \
+        T got; shmem_get_bytes(shmem_context, &got, from, sizeof got, pe, 0); return got; } \
     static inline void shmem_##CTX##NAME##_iput(__VA_ARGS__ T *to, const T *from, ptrdiff_t stride_to, \
                                                 ptrdiff_t stride_from, size_t count, int pe) { \
         SHMEM_IPUT(to, from, stride_to, stride_from, count, pe); } \
@@ -134,13 +138,13 @@ static inline uint64_t shmem_signal_fetch(const uint64_t *signal) { return *(con
 #define SHMEM_TYPED_SWAPS(CTX, NAME, T, ...) \
     static inline T shmem_##CTX##NAME##_atomic_fetch(__VA_ARGS__ const T *object, int pe) { \
         T none = 0, before = 0; \
-        shmem_atomic((void *)object, &none, &before, SHMEM_TYPE(none), MPI_NO_OP, pe); return before; } \
+        shmem_atomic(shmem_context, (void *)object, &none, &before, SHMEM_TYPE(none), MPI_NO_OP, pe); return before; } \
     static inline void shmem_##CTX##NAME##_atomic_set(__VA_ARGS__ T *object, T value, int pe) { \
         SHMEM_ATOMIC(object, value, MPI_REPLACE, pe); } \
     static inline T shmem_##CTX##NAME##_atomic_swap(__VA_ARGS__ T *object, T value, int pe) { \
         return SHMEM_FETCHING(object, value, MPI_REPLACE, pe); } \
     static inline void shmem_##CTX##NAME##_atomic_fetch_nbi(__VA_ARGS__ T *before, const T *object, int pe) { \
-        T none = 0; shmem_atomic((void *)object, &none, before, SHMEM_TYPE(none), MPI_NO_OP, pe); } \
+        T none = 0; shmem_atomic(shmem_context, (void *)object, &none, before, SHMEM_TYPE(none), MPI_NO_OP, pe); } \
     static inline void shmem_##CTX##NAME##_atomic_swap_nbi(__VA_ARGS__ T *before, T *object, T value, int pe) { \
         *before = SHMEM_FETCHING(object, value, MPI_REPLACE, pe); }
 #define SHMEM_TYPED_OP(CTX, NAME, T, WHAT, OP, ...) \
@@ -172,7 +176,7 @@ static inline uint64_t shmem_signal_fetch(const uint64_t *signal) { return *(con
 #define SHMEM_MORE(X) X(longdouble, long double) X(char, char) X(schar, signed char) X(short, short) \
     X(uchar, unsigned char) X(ushort, unsigned short) X(int8, int8_t) X(int16, int16_t) X(uint8, uint8_t) \
     X(uint16, uint16_t)
-#define SHMEM_CONTEXT __attribute__((unused)) shmem_ctx_t context,
+#define SHMEM_CONTEXT shmem_ctx_t shmem_context,
 #define SHMEM_OF_TYPE(NAME, T) SHMEM_TYPED(, NAME, T, ) SHMEM_TYPED(ctx_, NAME, T, SHMEM_CONTEXT) \
     SHMEM_TYPED_WAITS(NAME, T)
 #define SHMEM_SWAPS_OF(NAME, T) SHMEM_TYPED_SWAPS(, NAME, T, ) SHMEM_TYPED_SWAPS(ctx_, NAME, T, SHMEM_CONTEXT)
@@ -189,19 +193,19 @@ SHMEM_BITS(SHMEM_BITS_OF)
 /* The same for elements of so many bits, and for bytes. */
 #define SHMEM_SIZED(BITS) \
     static inline void shmem_put##BITS(void *to, const void *from, size_t count, int pe) { \
-        shmem_put_bytes(to, from, count * (BITS / 8), pe, 0); } \
+        shmem_put_bytes(shmem_context, to, from, count * (BITS / 8), pe, 0); } \
     static inline void shmem_get##BITS(void *to, const void *from, size_t count, int pe) { \
-        shmem_get_bytes(to, from, count * (BITS / 8), pe, 0); } \
+        shmem_get_bytes(shmem_context, to, from, count * (BITS / 8), pe, 0); } \
     static inline void shmem_put##BITS##_nbi(void *to, const void *from, size_t count, int pe) { \
-        shmem_put_bytes(to, from, count * (BITS / 8), pe, 1); } \
+        shmem_put_bytes(shmem_context, to, from, count * (BITS / 8), pe, 1); } \
     static inline void shmem_get##BITS##_nbi(void *to, const void *from, size_t count, int pe) { \
-        shmem_get_bytes(to, from, count * (BITS / 8), pe, 1); } \
+        shmem_get_bytes(shmem_context, to, from, count * (BITS / 8), pe, 1); } \
     static inline void shmem_iput##BITS(void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from, \
                                         size_t count, int pe) { \
-        shmem_put_strided(to, from, stride_to, stride_from, count, BITS / 8, pe); } \
+        shmem_put_strided(shmem_context, to, from, stride_to, stride_from, count, BITS / 8, pe); } \
     static inline void shmem_iget##BITS(void *to, const void *from, ptrdiff_t stride_to, ptrdiff_t stride_from, \
                                         size_t count, int pe) { \
-        shmem_get_strided(to, from, stride_to, stride_from, count, BITS / 8, pe); }
+        shmem_get_strided(shmem_context, to, from, stride_to, stride_from, count, BITS / 8, pe); }
 SHMEM_SIZED(8) SHMEM_SIZED(16) SHMEM_SIZED(32) SHMEM_SIZED(64) SHMEM_SIZED(128)
 #define shmem_putmem shmem_put8
 #define shmem_getmem shmem_get8
@@ -214,7 +218,7 @@ SHMEM_SIZED(8) SHMEM_SIZED(16) SHMEM_SIZED(32) SHMEM_SIZED(64) SHMEM_SIZED(128)
 
 /* The generic calls of C11, which may have a context ahead: a call with one argument more has one. */
 #define SHMEM_PLAIN(CALL, ...) CALL(__VA_ARGS__)
-#define SHMEM_WITH_CTX(CALL, context, ...) CALL(__VA_ARGS__)
+#define SHMEM_WITH_CTX(CALL, context, ...) ({ const shmem_ctx_t shmem_context = (context); CALL(__VA_ARGS__); })
 #define SHMEM_2(CALL, ...) SHMEM_PICK3(__VA_ARGS__, SHMEM_WITH_CTX, SHMEM_PLAIN, )(CALL, __VA_ARGS__)
 #define SHMEM_3(CALL, ...) SHMEM_PICK4(__VA_ARGS__, SHMEM_WITH_CTX, SHMEM_PLAIN, )(CALL, __VA_ARGS__)
 #define SHMEM_4(CALL, ...) SHMEM_PICK5(__VA_ARGS__, SHMEM_WITH_CTX, SHMEM_PLAIN, )(CALL, __VA_ARGS__)
@@ -232,7 +236,7 @@ SHMEM_SIZED(8) SHMEM_SIZED(16) SHMEM_SIZED(32) SHMEM_SIZED(64) SHMEM_SIZED(128)
 #define shmem_put_signal(...) SHMEM_7(SHMEM_PUT_SIGNAL, __VA_ARGS__)
 #define shmem_put_signal_nbi(...) SHMEM_7(SHMEM_PUT_SIGNAL, __VA_ARGS__)
 #define SHMEM_FETCH(object, pe) ({ __typeof__((__typeof__(*(object)))*(object)) none_ = 0, got_; \
-    shmem_atomic((void *)(object), &none_, &got_, SHMEM_TYPE(none_), MPI_NO_OP, (pe)); got_; })
+    shmem_atomic(shmem_context, (void *)(object), &none_, &got_, SHMEM_TYPE(none_), MPI_NO_OP, (pe)); got_; })
 #define shmem_atomic_fetch(...) SHMEM_2(SHMEM_FETCH, __VA_ARGS__)
 #define SHMEM_FETCH_NBI(before, object, pe) (*(before) = SHMEM_FETCH(object, pe))
 #define shmem_atomic_fetch_nbi(...) SHMEM_3(SHMEM_FETCH_NBI, __VA_ARGS__)
