@@ -58,13 +58,17 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
     }
 }
 
-/// Returns the rank of a passive target, or `None` for MPI_PROC_NULL, for which the call has no
-/// effect.
+/// Does `work` for the target of a passive call; MPI_PROC_NULL has no effect.
 #[inline]
-fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>> {
+fn on_target(
+    host: &Host,
+    node: &LocalWindow,
+    rank: c_int,
+    work: impl FnOnce(Rank) -> Result<()>,
+) -> Result<()> {
     match node.target(rank) {
-        Err(_) if rank == host.constants.proc_null => Ok(None),
-        other => other.map(Some),
+        Err(_) if rank == host.constants.proc_null => Ok(()),
+        other => other.and_then(work),
     }
 }
 
@@ -223,10 +227,7 @@ quick_entry! {
     } {
         serve!(host, on_window, "MPI_Win_lock", win, |window, node| {
             let hold = hold(host, lock_type, assert)?;
-            match passive(host, node, rank)? {
-                Some(target) => synchronise::lock(window, node, target, hold),
-                None => Ok(()),
-            }
+            on_target(host, node, rank, |target| synchronise::lock(window, node, target, hold))
         }, win_lock |native| (lock_type, rank, assert, native))
     }
 
@@ -248,10 +249,7 @@ quick_entry! {
         }
     } {
         serve!(host, on_window, "MPI_Win_unlock", win, |window, node| {
-            match passive(host, node, rank)? {
-                Some(target) => synchronise::unlock(window, node, target),
-                None => Ok(()),
-            }
+            on_target(host, node, rank, |target| synchronise::unlock(window, node, target))
         }, win_unlock |native| (rank, native))
     }
 
@@ -299,10 +297,7 @@ quick_entry! {
         window.is_some_and(|window| synchronise::flush_quick(window, target))
     } {
         serve!(host, on_window, "MPI_Win_flush", win, |window, node| {
-            match passive(host, node, rank)? {
-                Some(target) => synchronise::flush(window, node, target),
-                None => Ok(()),
-            }
+            on_target(host, node, rank, |target| synchronise::flush(window, node, target))
         }, win_flush |native| (rank, native))
     }
 
@@ -317,10 +312,7 @@ quick_entry! {
         window.is_some_and(|window| synchronise::flush_local_quick(window, target))
     } {
         serve!(host, on_window, "MPI_Win_flush_local", win, |window, node| {
-            match passive(host, node, rank)? {
-                Some(target) => synchronise::flush_local(window, node, target),
-                None => Ok(()),
-            }
+            on_target(host, node, rank, |target| synchronise::flush_local(window, node, target))
         }, win_flush_local |native| (rank, native))
     }
 

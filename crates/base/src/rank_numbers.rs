@@ -10,27 +10,37 @@
 
 use core::fmt;
 
-/// A rank of the communicator of a window, as `target_rank` of MPI_Put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(transparent)]
-pub struct Rank(pub u32);
+/// Defines the types of numbers, which are shown as numbers.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $number:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub struct $number(pub u32);
 
-/// The number of a node among the nodes of a window. Nodes are numbered in the order of their
-/// lowest ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(transparent)]
-pub struct NodeNumber(pub u32);
+        impl fmt::Display for $number {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
 
-/// The number of a process among the processes of its node, in the order of their ranks. It is the
-/// rank in the communicator of the node's arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(transparent)]
-pub struct RankOnNode(pub u32);
+numbers! {
+    /// A rank of the communicator of a window, as `target_rank` of MPI_Put.
+    Rank;
 
-/// The number of a slot of an arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(transparent)]
-pub struct Slot(pub u32);
+    /// The number of a node among the nodes of a window. Nodes are numbered in the order of their
+    /// lowest ranks.
+    NodeNumber;
+
+    /// The number of a process among the processes of its node, in the order of their ranks. It is
+    /// the rank in the communicator of the node's arena.
+    RankOnNode;
+
+    /// The number of a slot of an arena.
+    Slot;
+}
 
 impl Rank {
     /// The first rank.
@@ -153,17 +163,3 @@ macro_rules! process_numbers {
 }
 
 process_numbers! { Rank RankOnNode }
-
-macro_rules! shown_as_numbers {
-    ($($number:ty)*) => {
-        $(
-            impl fmt::Display for $number {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    self.0.fmt(f)
-                }
-            }
-        )*
-    };
-}
-
-shown_as_numbers! { Rank NodeNumber RankOnNode Slot }
