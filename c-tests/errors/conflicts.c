@@ -63,7 +63,8 @@ static void pairs(void)
     OK(add(3, MPI_LONG, MPI_REPLACE)); // those of one process are ordered
     OK(fetch(3, MPI_SUM));
     OK(fetch(3, MPI_NO_OP));
-    OK(MPI_Compare_and_swap(&one, &one, &got, MPI_LONG, target, 3, win));
+    if (library_is_here()) // Open MPI 4.1 crashes
+        OK(MPI_Compare_and_swap(&one, &one, &got, MPI_LONG, target, 3, win));
     CONFLICTS(put(3), "conflicts with an accumulate");
     CONFLICTS(get(3), "conflicts with an accumulate");
     CONFLICTS(add(3, MPI_DOUBLE, MPI_REPLACE), "conflicts with an accumulate");
@@ -197,6 +198,11 @@ static void by_handles(void)
     OK(FOMPI_Mem_put(&one, 1, MPI_LONG, mem, 24, FOMPI_REMOTE));
     OK(FOMPI_Mem_get(&got, 1, MPI_LONG, mem, 24, FOMPI_BLOCKING));
     OK(FOMPI_Mem_put(&one, 1, MPI_LONG, mem, 24, 0));
+    MPI_Request request;
+    const fompi_buffers into = {NULL, 0, MPI_LONG, &got, 1, MPI_LONG, NULL};
+    OK(FOMPI_Xfer(FOMPI_GET, MPI_OP_NULL, &into, mem, 32, 1, MPI_LONG, 0, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(FOMPI_Mem_put(&one, 1, MPI_LONG, mem, 32, 0));
     OK(FOMPI_Complete(target, win));
     OK(FOMPI_Mem_put(&one, 1, MPI_LONG, mem, 24, 0));
     unshare(mems);

@@ -173,7 +173,7 @@ static void transfers_with_requests(void)
         OK(FOMPI_Xfer(FOMPI_COMPARE_AND_SWAP, MPI_OP_NULL, &swap, mems[i], at, 1, MPI_INT, 0, requests));
         OK(MPI_Wait(requests, MPI_STATUS_IGNORE));
         CHECK_EQ(was, 2 * out[0]);
-        OK(FOMPI_Xfer(FOMPI_GET, MPI_OP_NULL, &get, mems[i], at, 4, MPI_INT, FOMPI_BLOCKING, NULL));
+        OK(FOMPI_Xfer(FOMPI_GET, MPI_OP_NULL, &get, mems[i], at, 4, MPI_INT, FOMPI_ORDERED | FOMPI_BLOCKING, NULL));
         CHECK_EQ(in[0], -3);
         CHECK_EQ(in[3], 2 * out[3]);
         EXPECT(FOMPI_Xfer(FOMPI_PUT, MPI_OP_NULL, &put, mems[i], at, 4, MPI_INT, FOMPI_BLOCKING, requests),

@@ -31,6 +31,7 @@ static void operations(MPI_Win win, int target)
     OK(MPI_Win_flush(target, win));
     OK(MPI_Compare_and_swap(&zero, &one, &before, MPI_LONG, target, DATA, win));
     OK(MPI_Win_flush_local(target, win));
+    OK(MPI_Win_flush(target, win));
     OK(MPI_Rput(values, 1, MPI_LONG, target, DATA, 1, MPI_LONG, win, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Win_flush(target, win));

@@ -77,8 +77,6 @@ pub(super) fn on_target_with(
             let before = target.map_or(0, |target| node.lent(target));
             ours(Place { host, window, node, memory: None })?;
             if let Some(target) = target {
-                // The program may wait for the request before it accesses the bytes again.
-                node.have_arrived(Some(target));
                 if window.epochs.awaits_operation() {
                     window.epochs.accessed();
                 }
@@ -105,6 +103,8 @@ pub(super) unsafe fn store_request(
     before: u64,
     request: *mut MPI_Request,
 ) -> Result<()> {
+    // The program may wait for the request before it accesses the bytes again.
+    target.into_iter().for_each(|target| node.have_arrived(Some(target)));
     let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
     match transfer {
         Some(transfer) if grequests::are_possible(host) => {
