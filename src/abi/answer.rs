@@ -24,15 +24,15 @@ pub fn on_window(
 ) -> c_int {
     match registry::find(host.handle(win)) {
         Found::Window(window) => {
-            let result = match window.local() {
-                Some(node) => {
+            let result = match window.local_or_host() {
+                Ok(node) => {
                     let result = ours(window, node);
                     if window.is_due::<QUICK_PER_FULL>() {
                         window.countdown_ended();
                     }
                     result
                 }
-                None => theirs(window.native()),
+                Err(delegated) => theirs(delegated.native),
             };
             match result {
                 Ok(()) => 0,

@@ -345,8 +345,7 @@ macro_rules! puts_and_gets {
             }
         })?] {
             let request = optional!($($request)?);
-            let kind = Notified::$way;
-            let call = Call { request, kind, ..Call::plain(stringify!($name), rank, win) };
+            let call = Call { request, ..Call::plain(stringify!($name), rank, win) };
             let host = call.host;
             let buffer = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
@@ -355,7 +354,7 @@ macro_rules! puts_and_gets {
                 host.handle(target_type), native $(, $request)?
             ));
             // SAFETY: the caller's buffer.
-            let ours = move |place| unsafe { transfer(place, Way::$way, buffer, target) };
+            let ours = |place| unsafe { transfer(place, Way::$way, buffer, target) };
             call.carry_out(ours, theirs)
         }
     } )*};

@@ -284,7 +284,7 @@ unsafe fn add_scaled(
 ) -> Result<()> {
     let (host, rank) = (place.host, memory.rank());
     let from = buffer(host, origin, count, datatype);
-    let room = |bytes| memory.find(disp as i64, Reach { first: 0, bytes }).map(drop);
+    let room = |bytes: u64| memory.find(disp as i64, Reach { first: 0, bytes }).map(drop);
     // SAFETY: guaranteed by the caller.
     let scaled = unsafe { Scaled::of(&place, factor.cast(), from, room)? };
     let operands = (scaled.address().cast(), count, datatype);

@@ -18,7 +18,6 @@
 mod entry;
 mod answer;
 mod bare_fork;
-mod communication_call;
 mod counters;
 mod cxx;
 mod describe;

@@ -43,14 +43,13 @@ macro_rules! notified_puts_and_gets {
                 Some(())
             }).is_some()
         } {
-            let (request, kind) = (optional!($($request)?), Notified::$kind);
-            let plain = Call::plain(stringify!($name), rank, win);
-            let call = Call { request, kind, notified: Some((kind, index)), ..plain };
+            let (request, notified) = (optional!($($request)?), Some((Notified::$kind, index)));
+            let call = Call { request, notified, ..Call::plain(stringify!($name), rank, win) };
             let host = call.host;
             let buffer = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
-            let ours = move |place| unsafe { transfer(place, Way::$kind, buffer, target) };
+            let ours = |place| unsafe { transfer(place, Way::$kind, buffer, target) };
             call.carry_out(ours, |_| unsupported())
         }
     } )*};
@@ -207,7 +206,7 @@ own_entries! {
         let call = Call::plain("FOMPI_Rfetch_and_op", rank, win);
         let target = target(call.host, rank, disp, 1, datatype);
         let call = Call { request: Some(request), ..call };
-        call.carry_out(move |place| {
+        call.carry_out(|place| {
             // SAFETY: the caller's buffers.
             unsafe { fetch_and_op(place, (origin, result), target, op) }?;
             place.wait_for_results(rank)
@@ -226,7 +225,7 @@ own_entries! {
         let call = Call::plain("FOMPI_Rcompare_and_swap", rank, win);
         let target = target(call.host, rank, disp, 1, datatype);
         let call = Call { request: Some(request), ..call };
-        call.carry_out(move |place| {
+        call.carry_out(|place| {
             // SAFETY: the caller's buffers.
             unsafe { compare_and_swap(place, (origin, compare, result), target) }?;
             place.wait_for_results(rank)

@@ -273,8 +273,8 @@ macro_rules! transfers {
             disp: MPI_Aint, target_count: $count, target_type: MPI_Datatype, index: c_int,
             win: MPI_Win,
         ) -> c_int {
-            let (kind, plain) = (Notified::$kind, Call::plain(stringify!($name), rank, win));
-            let call = Call { kind, notified: Some((kind, index)), ..plain };
+            let notified = Some((Notified::$kind, index));
+            let call = Call { notified, ..Call::plain(stringify!($name), rank, win) };
             let host = call.host;
             let buffer = buffer(host, origin, origin_count.into(), origin_type);
             let target = target(host, rank, disp, target_count.into(), target_type);
@@ -284,7 +284,7 @@ macro_rules! transfers {
             ): $pointer, $count, MPI_Datatype, c_int, MPI_Aint, $count, MPI_Datatype, c_int,
                 usize);
             // SAFETY: the caller's buffer.
-            let ours = move |place| unsafe { transfer(place, Way::$kind, buffer, target) };
+            let ours = |place| unsafe { transfer(place, Way::$kind, buffer, target) };
             call.carry_out(ours, theirs)
         }
         jump! { $name $typed }

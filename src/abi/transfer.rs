@@ -6,9 +6,9 @@
 //! pointer, and their direction. `quick[]` and `quick[request]` say that there is a fast path, and
 //! name it if it is not the only one.
 
-pub(super) use super::communication_call::Call;
+use super::answer::on_window;
 use super::entry::transfer_block;
-use super::request_calls::with_request;
+use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
@@ -60,6 +60,66 @@ fn narrow(count: MPI_Count) -> Option<c_int> {
     c_int::try_from(count).ok()
 }
 
+/// A communication call.
+pub(super) struct Call {
+    pub name: &'static str,
+    pub host: &'static Host,
+    /// the target
+    pub rank: c_int,
+    pub win: MPI_Win,
+    /// the caller's pointer to a request; `None`: the call has no request
+    pub request: Option<*mut MPI_Request>,
+    /// what a notified call does, and the index of its counter
+    pub notified: Option<(Notified, c_int)>,
+}
+
+impl Call {
+    /// Returns a call without a request and a notification.
+    #[inline(always)]
+    pub fn plain(name: &'static str, rank: c_int, win: MPI_Win) -> Call {
+        Call { name, host: Host::get(), rank, win, request: None, notified: None }
+    }
+
+    /// Executes the call: `ours` if libfompi implements the window, `theirs` otherwise.
+    #[inline(always)]
+    pub fn carry_out(
+        self,
+        ours: impl FnOnce(Place<'static>) -> Result<()>,
+        theirs: impl FnOnce(Handle) -> Result<()>,
+    ) -> c_int {
+        let Some((kind, index)) = self.notified else { return self.on_target(ours, theirs) };
+        let counter = (kind, self.rank, index);
+        self.on_target(|place| place.notified(counter, || ours(place)), theirs)
+    }
+
+    /// Executes the operation of the call. One that succeeds after a fence opens an epoch; one that
+    /// fails does not, nor does one on MPI_PROC_NULL.
+    #[inline]
+    fn on_target(
+        self,
+        ours: impl FnOnce(Place<'static>) -> Result<()>,
+        theirs: impl FnOnce(Handle) -> Result<()>,
+    ) -> c_int {
+        let Call { name, host, rank, win, request, .. } = self;
+        if let Some(request) = request {
+            return on_target_with((name, host), win, rank, request, ours, theirs);
+        }
+        on_window(
+            name,
+            host,
+            win,
+            |window, node| {
+                ours(Place { host, window, node, memory: None })?;
+                if window.epochs.awaits_operation() && rank != host.constants.proc_null {
+                    window.epochs.accessed();
+                }
+                Ok(())
+            },
+            theirs,
+        )
+    }
+}
+
 /// Executes a call of the put or get family on a window of libfompi.
 ///
 /// # Safety
@@ -75,7 +135,9 @@ pub(super) unsafe fn transfer(
     unsafe {
         match diverted() {
             None => put_get::transfer(place, way, origin, target),
-            Some(diverted) => staged::transfer(diverted, place, way, origin, target),
+            Some(diverted) => place.by_default(target.rank, way.into(), |place| {
+                staged::transfer(diverted, place, way, origin, target)
+            }),
         }
     }
 }
@@ -94,10 +156,12 @@ pub(super) unsafe fn accumulate(
 ) -> c_int {
     let given = Accumulation { origin: from, result, target, op: call.host.handle(op) };
     // SAFETY: the caller guarantees valid buffers.
-    let ours = move |place| unsafe {
+    let ours = |place| unsafe {
         match diverted() {
             None => accumulate::accumulate(place, &given),
-            Some(diverted) => staged::accumulate(diverted, place, &given),
+            Some(diverted) => place.by_default(target.rank, Notified::Accumulate, |place| {
+                staged::accumulate(diverted, place, &given)
+            }),
         }
     };
     // By itself: with the rest it takes 25 instructions more (`scripts/dev/counts`).
@@ -105,7 +169,7 @@ pub(super) unsafe fn accumulate(
         return call.carry_out(ours, theirs);
     }
     call.carry_out(
-        move |place| {
+        |place| {
             ours(place)?;
             place.wait_for_results(given.target.rank) // docs/decisions/0017
         },
@@ -129,7 +193,9 @@ pub(super) unsafe fn fetch_and_op(
     unsafe {
         match diverted() {
             None => single::fetch_and_op(place, origin, result, target, op),
-            Some(diverted) => staged::fetch_and_op(diverted, place, (origin, result), target, op),
+            Some(diverted) => place.by_default(target.rank, Notified::Accumulate, |place| {
+                staged::fetch_and_op(diverted, place, (origin, result), target, op)
+            }),
         }
     }
 }
@@ -149,7 +215,9 @@ pub(super) unsafe fn compare_and_swap(
     unsafe {
         match diverted() {
             None => single::compare_and_swap(place, given, target),
-            Some(diverted) => staged::compare_and_swap(diverted, place, given, target),
+            Some(diverted) => place.by_default(target.rank, Notified::Accumulate, |place| {
+                staged::compare_and_swap(diverted, place, given, target)
+            }),
         }
     }
 }
@@ -314,7 +382,7 @@ quick_entry! {
             check(unsafe { (host.call.fetch_and_op)(origin, result, t, rank, disp, o, native) })
         };
         // SAFETY: the caller's buffers.
-        let ours = move |place| unsafe { fetch_and_op(place, (origin, result), target, op) };
+        let ours = |place| unsafe { fetch_and_op(place, (origin, result), target, op) };
         call.carry_out(ours, theirs)
     }
 
@@ -346,7 +414,7 @@ quick_entry! {
             })
         };
         // SAFETY: the caller's buffers.
-        let ours = move |place| unsafe { compare_and_swap(place, (origin, compare, result), target) };
+        let ours = |place| unsafe { compare_and_swap(place, (origin, compare, result), target) };
         call.carry_out(ours, theirs)
     }
 }

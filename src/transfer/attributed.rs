@@ -14,8 +14,8 @@ use crate::window::synchronise;
 use core::ffi::c_int;
 
 impl<'a> Place<'a> {
-    /// Carries out `work`, a transfer with a rank of a window that has default attributes or is a
-    /// duplicate.
+    /// Carries out `work`, a transfer with a rank, by the default attributes of its window, as one
+    /// of a duplicate. A transfer by a handle has its memory and attributes already.
     #[cold]
     #[inline(never)]
     pub fn by_default(
@@ -24,6 +24,9 @@ impl<'a> Place<'a> {
         kind: Notified,
         work: impl FnOnce(Place<'a>) -> Result<()>,
     ) -> Result<()> {
+        if self.memory.is_some() || !self.window.is_special() {
+            return work(self);
+        }
         let memory = match self.window.as_duplicate() {
             Some(duplicate) if rank != self.host.constants.proc_null => {
                 duplicate.memory_at(self.node.target(rank)?)?

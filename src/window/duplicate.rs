@@ -37,7 +37,7 @@ impl Duplicate {
     /// Records that an operation was sent to a rank. Behind it: a flush of another thread may take
     /// note of the rank and be over before.
     pub fn note(&self, rank: Rank) {
-        if self.node().spans_nodes() {
+        if self.node.spans_nodes() {
             *self.sent.lock().entry(rank).or_default() += 1;
         }
     }
@@ -80,12 +80,13 @@ impl Duplicate {
     pub fn flush_local(&self, node: &LocalWindow, target: Option<Rank>) -> Result<()> {
         let flush = |(rank, _)| node.flush_local(rank);
         let flushed = self.pending(target).into_iter().map(flush).fold(Ok(()), Result::and);
+        node.have_arrived(target);
         flushed.and(node.take_errors())
     }
 }
 
 impl Window {
-    /// Returns the window that has the memory: this one, or that of which it is a duplicate.
+    /// Returns the window that has the memory: this one, or the one that it duplicates.
     pub fn source(&self) -> &Window {
         self.as_duplicate().map_or(self, |duplicate| duplicate.of.source())
     }
@@ -93,7 +94,7 @@ impl Window {
     /// Returns what it has as a duplicate, if its operations are completed by themselves.
     #[inline(always)]
     pub(super) fn completing_apart(&self) -> Option<&Duplicate> {
-        self.as_duplicate().filter(|duplicate| duplicate.node().spans_nodes())
+        self.as_duplicate().filter(|duplicate| duplicate.node.spans_nodes())
     }
 
     /// Fails if it is a duplicate, which has no other epoch than its own.
@@ -128,17 +129,17 @@ pub fn make(
         None => Facts { ..of.facts },
         Some(_) => Facts { base: 0, size: 0, disp_unit: 1, disp_unit_in_c: 1, ..of.facts },
     };
+    let node = of.local().ok_or(Error::Wrong(&messages::NO_HANDLES))?;
     // Relaxed: as in `may_end`.
     of.duplicates.fetch_add(1, Ordering::Relaxed);
     let memories = memories.map(|memories| Box::new(memories) as _);
-    let carrier = Carrier::Duplicate(Duplicate { of, memories, sent: Mutex::default() });
+    let carrier = Carrier::Duplicate(Duplicate { of, node, memories, sent: Mutex::default() });
     let window = insert(host, entry, hints, facts, carrier);
     window.epochs.lock_all(false)?;
     Ok(window)
 }
 
-/// Makes a window whose targets are the memory of these handles, of which each rank has one at
-/// most.
+/// Makes a window whose targets are the memory of these handles, one of each rank at most.
 ///
 /// # Errors
 /// MPI_ERR_ARG if they are of different windows, two are of one rank, or there is none.
@@ -167,7 +168,7 @@ pub unsafe fn make_from(
 
 /// Frees a duplicate, after it has completed its operations.
 pub fn free(window: &'static Window, duplicate: &Duplicate) -> Result<()> {
-    let (of, node) = (duplicate.of, duplicate.node());
+    let (of, node) = (duplicate.of, duplicate.node);
     let completed = synchronise::complete_all(window, node);
     handles::end_all(window);
     drop(registry::remove(window));

@@ -56,8 +56,8 @@ pub fn gpu() -> Option<Gpu> {
     }
 }
 
-/// A transfer that takes the way of `transfer::staged`: with the libraries of a GPU, or on a window
-/// that may want to see its accesses (`window::conflicts`), or both.
+/// A transfer that takes the way of `transfer::staged`: with the libraries of a GPU, or because a
+/// window of this process checks for conflicts, has attributes or is a duplicate.
 #[derive(Clone, Copy)]
 pub struct Diverted(pub Option<Gpu>);
 

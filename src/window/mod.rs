@@ -118,7 +118,7 @@ impl QuickWindow {
     #[inline(always)]
     pub fn node(self) -> &'static LocalWindow {
         let node = match &self.whole().carrier {
-            Carrier::Own(node) | Carrier::Attributed(node) => Some(node),
+            Carrier::Own(node) => Some(node),
             _ => None,
         };
         // SAFETY: the callers have it of `EPOCHS`, which has no other windows. A branch to a panic
@@ -136,31 +136,19 @@ impl Window {
 
     /// Returns the part of the window that this process has; `None` if the host MPI implements the
     /// window.
-    #[inline(always)]
+    #[inline]
     pub fn local(&self) -> Option<&LocalWindow> {
-        match &self.carrier {
-            Carrier::Own(node) => Some(node),
-            _ => self.local_of_others(),
-        }
+        self.local_or_host().ok()
     }
 
-    /// Apart, so that the windows that most programs have pay nothing for the others.
-    #[cold]
-    #[inline(never)]
-    fn local_of_others(&self) -> Option<&LocalWindow> {
+    /// Returns the part of the window that this process has, or the window of the host MPI that
+    /// implements it.
+    #[inline]
+    pub fn local_or_host(&self) -> core::result::Result<&LocalWindow, &Delegated> {
         match &self.carrier {
-            Carrier::Own(node) | Carrier::Attributed(node) => Some(node),
-            Carrier::Duplicate(duplicate) => Some(duplicate.node()),
-            Carrier::Host(_) => None,
-        }
-    }
-
-    /// Returns the host MPI's handle of a window that has no part here.
-    #[cold]
-    pub fn native(&self) -> Handle {
-        match &self.carrier {
-            Carrier::Host(delegated) => delegated.native,
-            _ => unreachable!("libfompi implements it"),
+            Carrier::Own(node) => Ok(node),
+            Carrier::Duplicate(duplicate) => Ok(duplicate.node),
+            Carrier::Host(delegated) => Err(delegated),
         }
     }
 
@@ -168,7 +156,7 @@ impl Window {
     /// or because it is a duplicate.
     #[inline(always)]
     pub fn is_special(&self) -> bool {
-        matches!(&self.carrier, Carrier::Attributed(_) | Carrier::Duplicate(_))
+        !self.defaults.is_none() || self.as_duplicate().is_some()
     }
 
     /// Returns what it has as a duplicate of another window.
@@ -222,11 +210,10 @@ impl Window {
 }
 
 /// The layer that implements a window.
+#[allow(clippy::large_enum_variant)] // most windows are of the first kind
 pub enum Carrier {
     /// libfompi
     Own(LocalWindow),
-    /// libfompi, with default attributes: no fast path serves its transfers
-    Attributed(LocalWindow),
     /// libfompi, as another window over the same memory
     Duplicate(Duplicate),
     /// the host MPI
@@ -237,17 +224,12 @@ pub enum Carrier {
 pub struct Duplicate {
     /// the window that has the memory, which may be a duplicate, too
     pub of: &'static Window,
+    /// the part of it that this process has
+    pub node: &'static LocalWindow,
     /// the memory of its targets, if it was made from handles: a [`duplicate::Memories`]
     memories: Option<Box<dyn Any + Send + Sync>>,
     /// the ranks with operations that may not be complete there, and their number so far
     sent: Mutex<BTreeMap<Rank, u64>>,
-}
-
-impl Duplicate {
-    /// Returns the part of the window that this process has.
-    pub fn node(&self) -> &'static LocalWindow {
-        self.of.local().expect("only windows of libfompi have duplicates")
-    }
 }
 
 /// A window of the host MPI, under a handle of libfompi.

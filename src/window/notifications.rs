@@ -11,12 +11,12 @@
 use super::quick_window::{Extent, Quick};
 use super::target_counter::{TargetCounter, word};
 use super::wide::WideWindow;
-use super::{LocalWindow, Notifications, Window};
+use super::{Carrier, LocalWindow, Notifications, Window};
 use crate::epoch::notification::{CounterOffsets, DOORBELL, Table};
 use crate::error::{Error, Result};
-use crate::fabric::layout;
 use crate::fabric::remote::{Behind, Bytes, Network};
 use crate::fabric::shm::doorbell;
+use crate::fabric::{Way, layout};
 use crate::messages;
 use crate::mpi::grequests::RequestWork;
 use crate::number::Number;
@@ -98,7 +98,8 @@ impl Notifications {
 
     /// Returns the part of the table that this process has.
     fn node(&self) -> &'static LocalWindow {
-        self.table.local().expect("made by the library")
+        let Carrier::Own(node) = &self.table.carrier else { unreachable!("made by the library") };
+        node
     }
 
     /// Counts a poll. Returns whether it is time to read the clock.
@@ -199,6 +200,15 @@ pub enum Notified {
     Get,
     /// MPI_Accumulate and MPI_Get_accumulate
     Accumulate,
+}
+
+impl From<Way> for Notified {
+    fn from(way: Way) -> Notified {
+        match way {
+            Way::Put => Notified::Put,
+            Way::Get => Notified::Get,
+        }
+    }
 }
 
 /// A notification that an operation is about to send.

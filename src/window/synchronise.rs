@@ -382,14 +382,12 @@ fn flush_all_targets_locally(window: &Window, node: &LocalWindow) -> Result<()> 
 #[inline(always)]
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     match window.completing_apart() {
-        None => flush_all_targets(window, node),
+        None => {
+            window.epochs.may_flush_all()?;
+            complete_all_targets(window, node)
+        }
         Some(duplicate) => duplicate.flush(node, None),
     }
-}
-
-fn flush_all_targets(window: &Window, node: &LocalWindow) -> Result<()> {
-    window.epochs.may_flush_all()?;
-    complete_all_targets(window, node)
 }
 
 /// Does [`complete_at`] for all ranks.

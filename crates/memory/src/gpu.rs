@@ -82,11 +82,12 @@ pub fn known() -> Presence {
     }
 }
 
-/// Whether it is known without a search that no library is loaded, and [`watch`] was not called.
+/// Whether it is known without a search that no library is loaded.
 #[inline(always)]
 pub fn is_known_absent() -> bool {
+    const { assert!(ABSENT % 2 == 1 && WATCHED % 2 == 1 && UNSURE % 2 + PRESENT % 2 == 0) };
     // Acquire: as in `known`.
-    STATE.load(Ordering::Acquire) % COUNT == ABSENT
+    STATE.load(Ordering::Acquire) % 2 == 1
 }
 
 fn found() -> Option<&'static Runtimes> {
@@ -104,7 +105,7 @@ pub fn are_absent() -> bool {
 }
 
 /// Lets all full calls of this process that move data take the way of those with buffers of a GPU,
-/// from now on: a window wants to see its accesses.
+/// from now on: a window does more in its transfers than others.
 pub fn watch() {
     // Release: pairs with the Acquire in `is_watched`. A search that has not seen it fails.
     WATCHES.store(true, Ordering::Release);

@@ -300,11 +300,7 @@ fn own(
         model: c.unified,
         flavor: request.flavor,
     };
-    let carrier = match hints.attributes().is_none() {
-        true => Carrier::Own(node),
-        false => Carrier::Attributed(node),
-    };
-    insert(host, entry, hints, facts, carrier)
+    insert(host, entry, hints, facts, Carrier::Own(node))
 }
 
 /// Makes a window of what implements it.
@@ -316,8 +312,8 @@ pub(super) fn insert(
     carrier: Carrier,
 ) -> &'static Window {
     let node = match &carrier {
-        Carrier::Own(node) | Carrier::Attributed(node) => Some(node),
-        Carrier::Duplicate(duplicate) => Some(duplicate.node()),
+        Carrier::Own(node) => Some(node),
+        Carrier::Duplicate(duplicate) => Some(duplicate.node),
         Carrier::Host(_) => None, // that MPI checks its epochs
     };
     let size = node.map_or(0, |node| node.size);
@@ -331,6 +327,9 @@ pub(super) fn insert(
         }
         _ => (0, Targets::elsewhere()),
     };
+    if matches!(carrier, Carrier::Duplicate(_)) || !hints.attributes().is_none() {
+        crate::memory::gpu::watch();
+    }
     let window = entry.insert(|handle| Window {
         head: WindowHead {
             handle,
@@ -338,7 +337,7 @@ pub(super) fn insert(
             host: ptr::from_ref(host),
             targets,
             wide: match &carrier {
-                Carrier::Own(node) => node.wide_records(handle),
+                Carrier::Own(node) if hints.attributes().is_none() => node.wide_records(handle),
                 _ => ptr::null(),
             },
             epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
@@ -460,7 +459,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     let mut quiet = None;
     match &window.carrier {
         Carrier::Duplicate(_) => unreachable!("`duplicate::free` frees it"),
-        Carrier::Own(node) | Carrier::Attributed(node) => {
+        Carrier::Own(node) => {
             if window.is_due::<QUICK_PER_FULL>() {
                 window.countdown_ended();
             }
@@ -485,7 +484,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
         }
     }
     let mut window = registry::remove(window);
-    if let Carrier::Own(node) | Carrier::Attributed(node) = &mut window.carrier
+    if let Carrier::Own(node) = &mut window.carrier
         && !node.spans_nodes()
         && let Some(memory) = node.take_kept()
     {
