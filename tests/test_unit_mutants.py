@@ -5,6 +5,7 @@ usage: /usr/bin/python3 -m pytest tests/test_unit_mutants.py
 """
 
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -78,3 +79,9 @@ def test_the_record_is_read_as_it_was_written():
     again = of_text(to_text(record))
     assert {name: (crate.shards, crate.missed) for name, crate in again.items()} == {
         name: (crate.shards, crate.missed) for name, crate in record.items()}
+
+
+def test_each_file_that_is_to_be_changed_exists():
+    root = Path(__file__).resolve().parent.parent
+    settings = tomllib.loads((root / ".cargo" / "mutants.toml").read_text())
+    assert [name for name in settings["examine_globs"] if not any(root.glob(name))] == []
