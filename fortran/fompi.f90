@@ -27,7 +27,7 @@ module fompi
   public :: FOMPI_Mem_query, FOMPI_Mem_withdraw, FOMPI_Mem_release, FOMPI_Complete
   public :: FOMPI_Mem_put, FOMPI_Mem_get, FOMPI_Mem_accumulate, FOMPI_Mem_fetch_and_op
   public :: FOMPI_Mem_compare_and_swap, FOMPI_Mem_accumulate_scaled, FOMPI_Xfer, FOMPI_NOTIFY
-  public :: FOMPI_Win_order, FOMPI_Win_nflush, FOMPI_Complete_collective
+  public :: FOMPI_Win_order, FOMPI_Win_nflush, FOMPI_Complete_collective, FOMPI_Win_dup, FOMPI_Win_from_mem
 
   ! A memory handle; a variable without a value is FOMPI_MEM_NULL.
   type, bind(C) :: FOMPI_Mem
@@ -482,6 +482,25 @@ module fompi
     module procedure win_nflush_f08
   end interface
 
+  interface FOMPI_Win_dup
+    subroutine win_dup_integer(win, info, newwin, ierror) bind(C, name="fompi_win_dup_")
+      import :: c_int
+      integer(c_int), intent(in) :: win, info
+      integer(c_int), intent(out) :: newwin, ierror
+    end subroutine
+    module procedure win_dup_f08
+  end interface
+
+  interface FOMPI_Win_from_mem
+    subroutine win_from_mem_integer(number, mems, info, newwin, ierror) bind(C, name="fompi_win_from_mem_")
+      import :: c_int, FOMPI_Mem
+      integer(c_int), intent(in) :: number, info
+      type(FOMPI_Mem), intent(in) :: mems(*)
+      integer(c_int), intent(out) :: newwin, ierror
+    end subroutine
+    module procedure win_from_mem_f08
+  end interface
+
   interface FOMPI_Mem_put
     subroutine mem_put_integer(origin, number, datatype, mem, disp, attributes, ierror) &
         bind(C, name="fompi_mem_put_")
@@ -727,6 +746,27 @@ contains
     integer, optional, intent(out) :: ierror
     integer :: code
     call FOMPI_Win_nflush(rank, number, wins%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_dup_f08(win, info, newwin, ierror)
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Info), intent(in) :: info
+    type(MPI_Win), intent(out) :: newwin
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_dup(win%MPI_VAL, info%MPI_VAL, newwin%MPI_VAL, code)
+    if (present(ierror)) ierror = code
+  end subroutine
+
+  subroutine win_from_mem_f08(number, mems, info, newwin, ierror)
+    integer, intent(in) :: number
+    type(FOMPI_Mem), intent(in) :: mems(number)
+    type(MPI_Info), intent(in) :: info
+    type(MPI_Win), intent(out) :: newwin
+    integer, optional, intent(out) :: ierror
+    integer :: code
+    call FOMPI_Win_from_mem(number, mems, info%MPI_VAL, newwin%MPI_VAL, code)
     if (present(ierror)) ierror = code
   end subroutine
 

@@ -28,8 +28,8 @@ program handles
   integer, pointer, asynchronous :: memory(:)
   integer, asynchronous :: box(words)
   type(c_ptr) :: base, found
-  type(FOMPI_Mem) :: mine, theirs, exposed
-  HANDLE(MPI_Win) :: win, wins(1)
+  type(FOMPI_Mem) :: mine, theirs, exposed, mems(1)
+  HANDLE(MPI_Win) :: win, wins(1), over
   HANDLE(MPI_Request) :: request
 
   call MPI_Init(ierror)
@@ -99,8 +99,22 @@ program handles
   call FOMPI_Win_nflush(next, 1, wins, ierror)
   call right(ierror == MPI_SUCCESS)
   call MPI_Win_unlock_all(win, ierror)
+  ! A window over the memory of the handle, and a duplicate of the window.
+  mems(1) = theirs
+  call FOMPI_Win_from_mem(1, mems, MPI_INFO_NULL, over, ierror)
+  call right(ierror == MPI_SUCCESS)
+  at = 4
+  call MPI_Put(new, 1, MPI_INTEGER, next, at, 1, MPI_INTEGER, over, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call MPI_Win_free(over, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call FOMPI_Win_dup(win, MPI_INFO_NULL, over, ierror)
+  call right(ierror == MPI_SUCCESS)
+  call MPI_Win_flush(next, over, ierror)
+  call MPI_Win_free(over, ierror)
+  call right(ierror == MPI_SUCCESS)
   call FOMPI_Complete_collective(win, ierror)
-  call right(memory(1) == 9)
+  call right(memory(1) == 9 .and. memory(2) == 9)
   call FOMPI_Mem_expose(box, bytes, MPI_INFO_NULL, win, exposed, ierror)
   call right(ierror == MPI_SUCCESS)
   call FOMPI_Mem_withdraw(exposed, ierror)

@@ -2,6 +2,7 @@
 //! `fortran/fompi.f90` binds. As in `fortran_notified`, arguments are by reference; a memory handle
 //! is the address that it is in C.
 
+use super::duplicates::{FOMPI_Win_dup, FOMPI_Win_from_mem};
 use super::fortran_notified::{
     by_reference, by_value, fortran_entries, handle, number_among, request_number,
 };
@@ -16,10 +17,11 @@ use super::handle_transfers::{
 use super::integer::window_from_fortran;
 use super::ordering_calls::{FOMPI_Complete_collective, FOMPI_Win_order, nflush};
 use super::pass_through::{self, window_from_fortran as window_from_mpi};
-use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Fint, MPI_Op, MPI_Request};
+use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Fint, MPI_Info, MPI_Op, MPI_Request, MPI_Win};
 use crate::messages::{self, filled};
 use crate::mpi::Host;
 use crate::mpi::transfer_attributes::BLOCKING;
+use crate::number::Number;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
@@ -71,7 +73,42 @@ unsafe fn nflush_numbers(rank: MPI_Fint, count: MPI_Fint, wins: *mut c_void) -> 
     nflush(rank, count, wins.is_null(), |at| Host::get().handle(window(at)))
 }
 
+/// Stores the integer of a window that `make` has made: a handle of libfompi is its own integer.
+/// Returns the code of `make`.
+///
+/// # Safety
+/// `number` points to an INTEGER.
+unsafe fn store_window(number: *mut c_void, make: impl FnOnce(*mut MPI_Win) -> c_int) -> c_int {
+    let mut window: MPI_Win = 0;
+    let code = make(&raw mut window);
+    if code == 0 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { number.cast::<MPI_Fint>().write(window.low_u32().cast_signed()) };
+    }
+    code
+}
+
+/// FOMPI_Win_dup with the integer of the duplicate.
+///
+/// # Safety
+/// `newwin` points to an INTEGER.
+unsafe fn dup(win: MPI_Win, info: MPI_Info, newwin: *mut c_void) -> c_int {
+    // SAFETY: guaranteed by the caller, and a local window.
+    unsafe { store_window(newwin, |made| FOMPI_Win_dup(win, info, made)) }
+}
+
+/// FOMPI_Win_from_mem with the integer of the window.
+///
+/// # Safety
+/// `mems` has `count` handles, and `newwin` points to an INTEGER.
+unsafe fn from_mem(count: c_int, mems: *mut c_void, info: MPI_Info, newwin: *mut c_void) -> c_int {
+    // SAFETY: guaranteed by the caller, and a local window.
+    unsafe { store_window(newwin, |made| FOMPI_Win_from_mem(count, mems.cast(), info, made)) }
+}
+
 fortran_entries! { NO_HANDLES:
+    fompi_win_dup_ = dup (win win, info info, buffer newwin);
+    fompi_win_from_mem_ = from_mem (int count, buffer mems, info info, buffer newwin);
     fompi_mem_expose_ = FOMPI_Mem_expose (
         buffer base, disp size, info info, win win, to_mem mem);
     fompi_mem_allocate_ = FOMPI_Mem_allocate (
