@@ -52,7 +52,7 @@ impl Place<'_> {
             Some(to) => {
                 let done = locked(to, 1, |_| work());
                 // Those that follow with this attribute are no conflict.
-                self.node.conflicts.iter().for_each(|conflicts| conflicts.ordered(to.rank));
+                self.node.are_ordered(Some(to.rank));
                 done
             }
             None => work(),

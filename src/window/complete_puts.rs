@@ -5,7 +5,6 @@
 //! target is due from its first small put by process_vm until a completing call leaves nothing
 //! pending (`fabric::pending_puts`). Windows without small puts cost a fast-path call nothing.
 
-use super::conflicts::Conflicts;
 use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
 use crate::error::Result;
@@ -55,7 +54,7 @@ impl LocalWindow {
 
     #[cold]
     fn complete_waiting(&self, target: Rank) {
-        self.conflicts.iter().for_each(|conflicts| conflicts.ordered(target));
+        self.are_ordered(Some(target));
         let Some(rank) = self.near_index(target) else { return };
         if let Some(puts) = self.small_puts.targets.find(rank) {
             self.record_sent(puts.complete(self.process(rank), &self.small_puts));
@@ -84,7 +83,7 @@ impl LocalWindow {
     #[inline]
     pub(super) fn complete_all_puts(&self) {
         if self.small_puts.may_wait() {
-            self.conflicts.iter().for_each(Conflicts::all_ordered);
+            self.are_ordered(None);
             self.each_target(|puts, process| puts.complete(process, &self.small_puts));
         }
     }
@@ -103,6 +102,12 @@ impl LocalWindow {
         for (rank, puts) in self.small_puts.targets.all() {
             self.record_sent(work(puts, self.process(rank)));
         }
+    }
+
+    /// Notes that later accesses to a rank, or to all, are behind the earlier ones.
+    #[inline]
+    pub fn are_ordered(&self, rank: Option<Rank>) {
+        self.conflicts.iter().for_each(|conflicts| conflicts.ordered(rank));
     }
 
     /// Notes that results of accesses to a rank, or to all, have arrived.

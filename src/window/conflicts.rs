@@ -121,14 +121,9 @@ impl Conflicts {
         }
     }
 
-    /// Forgets the accesses to a rank, behind which all later ones are.
-    pub fn ordered(&self, rank: Rank) {
-        self.0.lock().remove(&rank);
-    }
-
-    /// Forgets all accesses.
-    pub fn all_ordered(&self) {
-        self.0.lock().clear();
+    /// Forgets the accesses to a rank, or to all, behind which all later ones are.
+    pub fn ordered(&self, rank: Option<Rank>) {
+        self.0.lock().retain(|of, _| rank.is_some_and(|rank| rank != *of));
     }
 
     /// Forgets the accesses to a rank that only read, or those to all: their results have arrived.
@@ -206,7 +201,7 @@ mod tests {
         conflicts.arrived(Some(rank));
         assert_eq!(check((96, 200), PUT), Ok(()));
         assert!(check((8, 16), PUT).is_err());
-        conflicts.ordered(rank);
+        conflicts.ordered(Some(rank));
         assert_eq!(check((8, 16), PUT), Ok(()));
     }
 

@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::fabric::remote::Bytes;
 use crate::rank_numbers::Rank;
 use crate::sync::full_fence;
-use crate::window::conflicts::Conflicts;
 use crate::window::protocols::{Protocols, on_protocols};
 use crate::window::{LocalWindow, Window, synchronise};
 
@@ -23,7 +22,7 @@ pub fn complete_here(node: &LocalWindow, target: Rank) -> Result<()> {
 pub fn order(node: &LocalWindow, target: Rank) -> Result<()> {
     // Small puts to a rank of this node leave ahead of any other access to it.
     full_fence();
-    node.conflicts.iter().for_each(|conflicts| conflicts.ordered(target));
+    node.are_ordered(Some(target));
     let Some(part) = node.wide.as_deref() else { return Ok(()) };
     let Some(known) = part.known_target(target) else { return Ok(()) };
     match part.near_index(target) {
@@ -40,7 +39,7 @@ pub fn order(node: &LocalWindow, target: Rank) -> Result<()> {
 pub fn order_all(window: &Window, node: &LocalWindow) -> Result<()> {
     node.send_kept_puts(window)?;
     full_fence();
-    node.conflicts.iter().for_each(Conflicts::all_ordered);
+    node.are_ordered(None);
     match node.wide.as_deref() {
         Some(part) => part.contacted_ranks().into_iter().try_for_each(|rank| order(node, rank)),
         None => Ok(()),
