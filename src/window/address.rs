@@ -407,7 +407,7 @@ impl Window {
         let node = self.local().expect("its ranks are on this node");
         let (target, is_quick) = Target::of(node, rank.on_only_node());
         let record = self.targets.get(rank.on_only_node(), || target);
-        if is_quick && self.defaults.is_none() {
+        if is_quick {
             registry::serve_transfers(self.handle);
         }
         record

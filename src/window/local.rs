@@ -15,7 +15,6 @@ use crate::epoch::regions::tables::Regions;
 use crate::fabric::net::Wire;
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
-use crate::memory::gpu;
 use crate::memory::own_ranges::OwnRange;
 use crate::memory::window_memory::Common;
 use crate::memory::window_memory_cache::HasKeep;
@@ -148,10 +147,9 @@ impl LocalWindow {
     }
 
     /// Lets the window check for conflicts, before any call can use it.
-    pub(super) fn watch(&mut self) {
+    pub(super) fn check_conflicts(&mut self) {
         self.conflicts = Some(Conflicts::default());
         self.small_puts = WindowPuts::watched(self.spans_nodes());
-        gpu::watch();
     }
 
     /// Takes the common memory out of a window that is freed, if it is kept.

@@ -159,19 +159,18 @@ fn serve(window: &Window) {
     if window.is_on_one_node() && window.as_duplicate().is_none() && !used() {
         EPOCHS.enter(entered, entry);
     }
-    if !window.defaults.is_none() {
-        return;
-    }
     if !window.wide.is_null() || window.targets.all().any(|(_, target)| target.is_mapped()) {
         enter_transfers(window, entry);
     }
 }
 
-/// Enters a window for fast-path calls that move data, unless buffers may be memory of a GPU
-/// (`library_loads`). The lock of [`FREE`] is held.
+/// Enters a window for fast-path calls that move data, unless full calls alone do what it asks for
+/// with each transfer, or buffers may be memory of a GPU (`library_loads`). The lock of [`FREE`] is
+/// held.
 fn enter_transfers(window: &Window, entry: usize) {
-    if window.local().is_some_and(|node| node.conflicts.is_some()) {
-        return; // it sees its accesses in full calls
+    let is_checked = window.local().is_some_and(|node| node.conflicts.is_some());
+    if is_checked || !window.defaults.is_none() {
+        return;
     }
     let window = ptr::from_ref(window).cast_mut();
     // Relaxed: `gpu::are_absent` orders it.

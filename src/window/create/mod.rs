@@ -50,6 +50,7 @@ use crate::epoch::lock::standing::leaves_after;
 use crate::epoch::state::Epochs;
 use crate::error::{Error, Result};
 use crate::fabric::layout;
+use crate::memory::gpu;
 use crate::memory::own_ranges::OwnRange;
 use crate::messages;
 use crate::mpi::attributes::Attributes;
@@ -283,7 +284,7 @@ fn own(
     mut node: LocalWindow,
 ) -> &'static Window {
     if hints.is_set(CONFLICTS) {
-        node.watch();
+        node.check_conflicts();
     }
     let c = &host.constants;
     let facts = Facts {
@@ -327,8 +328,10 @@ pub(super) fn insert(
         }
         _ => (0, Targets::elsewhere()),
     };
-    if matches!(carrier, Carrier::Duplicate(_)) || !hints.attributes().is_none() {
-        crate::memory::gpu::watch();
+    let is_checked = node.is_some_and(|node| node.conflicts.is_some());
+    let is_duplicate = matches!(carrier, Carrier::Duplicate(_));
+    if is_checked || is_duplicate || !hints.attributes().is_none() {
+        gpu::watch();
     }
     let window = entry.insert(|handle| Window {
         head: WindowHead {
@@ -337,7 +340,7 @@ pub(super) fn insert(
             host: ptr::from_ref(host),
             targets,
             wide: match &carrier {
-                Carrier::Own(node) if hints.attributes().is_none() => node.wide_records(handle),
+                Carrier::Own(node) => node.wide_records(handle),
                 _ => ptr::null(),
             },
             epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
@@ -355,8 +358,7 @@ pub(super) fn insert(
         raised: AtomicBool::new(false),
     });
     // A window that checks for conflicts takes each lock at once, as with several threads.
-    let is_watched = window.local().is_some_and(|node| node.conflicts.is_some());
-    if is_watched || library_loads::may_have_sessions(host) {
+    if is_checked || library_loads::may_have_sessions(host) {
         window.several_threads();
     }
     window
